@@ -28,9 +28,9 @@ from pyspark.sql import SparkSession
 from simulated import described
 
 import xskip
-from xskip.clauses.clause import Clause, Requirement
+from xskip.clauses.clause import Clause
 from xskip.expressions.predicate import And, Comparison, Op
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.recorded_files import write_files
 from xskip.pruning.prune import PruneResult, prune, requirements

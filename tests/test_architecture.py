@@ -28,6 +28,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 PARQUET = {
     "spark.collect.collector",
     "spark.collect.parquet_footers",
+    "spark.query.row_group_pruning",
     "cli.demo",
     "quixlake.descriptors",
     "quixlake.custom_metadata_files",

@@ -18,7 +18,6 @@ from xskip.clauses.clause import (
     AnyOf,
     Clause,
     Mask,
-    Requirement,
     Trace,
     Undetermined,
     Verdicts,
@@ -27,7 +26,7 @@ from xskip.clauses.clause import (
     leaves,
 )
 from xskip.metadata.data_files import DataFiles, FileStatus
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, Requirement
 
 THREE = (True, False, None)
 

@@ -27,10 +27,9 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import PartitionKey
 from xskip.errors import XskipError
 from xskip.metadata.data_files import DataFiles
-from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn, PartitionKey
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.legacy import java_bloom
 from xskip.types.datatypes import Opaque, arrow_type

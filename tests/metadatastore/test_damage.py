@@ -24,9 +24,8 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import Requirement
 from xskip.errors import MetadataCorruptError, XskipError
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.codec import leaf_paths
 from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.digests import footer_digest, sealed

@@ -25,9 +25,8 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import PartitionKey
 from xskip.errors import MetadataCorruptError, MetadataVersionError
-from xskip.metadata.table import PartitionColumn
+from xskip.metadata.table import PartitionColumn, PartitionKey
 from xskip.metadatastore import codec, snapshot
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish

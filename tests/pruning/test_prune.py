@@ -25,7 +25,7 @@ from tests.pruning.cases import (
     translated,
 )
 from tests.reference import POOLS, leaf_truth, order, truth
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Undetermined
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
 from xskip.clauses.index_clause import ColumnClause
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.operands import Cast, Column, split_path
@@ -45,7 +45,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn
+from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
 from xskip.pruning.prune import ClauseOutcome, prune, requirements
 from xskip.pruning.translate import Available, translate
 from xskip.types.datatypes import Array, Bloom, Storage, Struct

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 from xskip.expressions.evaluate import from_mask, same, to_mask
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
-from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadata.table import MetadataTable, Requirement
 
 __all__ = [
     "AllOf",
@@ -41,8 +41,6 @@ __all__ = [
     "IndexClause",
     "LeafClause",
     "Mask",
-    "PartitionKey",
-    "Requirement",
     "Trace",
     "Undetermined",
     "Verdicts",
@@ -53,23 +51,6 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 Verdicts: TypeAlias = pa.BooleanArray
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionKey:
-    """A partition column that a clause reads.
-
-    Attributes
-    ----------
-    column : str
-        The name of the partition column, as the metadata table spells it.
-    """
-
-    column: str
-
-
-#: The metadata that a clause reads: an index, or a partition column.
-Requirement = IndexKey | PartitionKey
 
 
 class IndexClause(Protocol):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import LeafClause, Mask, PartitionKey, Verdicts
+from xskip.clauses.clause import LeafClause, Mask, Verdicts
 from xskip.expressions.evaluate import matches
-from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.metadata.table import MetadataTable, PartitionColumn, PartitionKey
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["PartitionClause", "column_of", "partitions_of_names", "texts_of_names"]

@@ -21,6 +21,8 @@ __all__ = [
     "IndexKey",
     "MetadataTable",
     "PartitionColumn",
+    "PartitionKey",
+    "Requirement",
     "concat",
 ]
 
@@ -33,6 +35,23 @@ _V = TypeVar("_V")
 
 #: The identity of an index: its name and its columns.
 IndexKey = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """A partition column that a clause reads.
+
+    Attributes
+    ----------
+    column : str
+        The name of the partition column, as the metadata table spells it.
+    """
+
+    column: str
+
+
+#: The metadata that a clause reads: an index, or a partition column.
+Requirement = IndexKey | PartitionKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.data_files import DataFiles, join_ids, split_ids
-from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn, PartitionKey, Requirement
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.digests import RESTORE_HINT
 from xskip.metadatastore.encryption import KMS_HINT, decryption, encryption, labels_of

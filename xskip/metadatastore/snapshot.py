@@ -12,11 +12,19 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.data_files import DataFiles, count_outside
 from xskip.metadata.read_profile import ReadProfile, differences, differing_columns, zones_differ
-from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
+from xskip.metadata.table import (
+    IndexColumn,
+    IndexDefinition,
+    IndexKey,
+    MetadataTable,
+    PartitionColumn,
+    PartitionKey,
+    Requirement,
+    concat,
+)
 from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live

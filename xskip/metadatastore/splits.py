@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import Requirement
 from xskip.errors import MetadataCorruptError
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.codec import READING, MetadataFile, columns_of, decode, leaf_paths, part_of
 from xskip.metadatastore.digests import tail_digest
 from xskip.metadatastore.schema import leaves_under

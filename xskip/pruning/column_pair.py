@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.bounds import Bounds
-from xskip.clauses.clause import Mask, PartitionKey, Requirement, Verdicts
+from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.function_bounds import bounds_of
 from xskip.expressions.evaluate import cast_type, compare, sort_key
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import ColumnComparison, Op
 from xskip.indexes.minmax import bounds_in
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["ColumnPairClause"]

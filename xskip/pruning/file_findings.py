@@ -10,20 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import (
-    AllOf,
-    Always,
-    AnyOf,
-    Clause,
-    IndexClause,
-    PartitionKey,
-    Requirement,
-    Undetermined,
-    Verdicts,
-)
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, Verdicts
 from xskip.clauses.index_clause import PartsClause
 from xskip.expressions.evaluate import same
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 from xskip.pruning.prune import index_name
 
 __all__ = ["FileFindings", "Finding"]

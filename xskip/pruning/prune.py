@@ -14,19 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xskip.clauses.clause import (
-    Clause,
-    IndexClause,
-    Mask,
-    PartitionKey,
-    Requirement,
-    Trace,
-    Undetermined,
-    evaluate,
-    is_false,
-    leaves,
-)
-from xskip.metadata.table import MetadataTable
+from xskip.clauses.clause import Clause, IndexClause, Mask, Trace, Undetermined, evaluate, is_false, leaves
+from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 
 __all__ = ["ClauseOutcome", "PruneResult", "index_name", "prune", "requirements"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, PartitionKey, Requirement, Undetermined
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined
 from xskip.clauses.file_attribute import FileClause
 from xskip.clauses.partition import PartitionClause
 from xskip.clauses.user_classes import method_errors
@@ -37,7 +37,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.expressions.udf import implied
 from xskip.indexes import Index, index_of
-from xskip.metadata.table import IndexDefinition
+from xskip.metadata.table import IndexDefinition, PartitionKey, Requirement
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 

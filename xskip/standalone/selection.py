@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from xskip.clauses.clause import Mask, Requirement
+from xskip.clauses.clause import Mask
 from xskip.expressions.operands import Column
 from xskip.metadata.read_profile import ReadProfile
+from xskip.metadata.table import Requirement
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import Available, translate, without_columns
 from xskip.standalone.arrow_filter import skipped_by_expression

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Requirement, Undetermined, leaves
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves
 from xskip.errors import XskipError
 from xskip.metadata.data_files import DataFiles
-from xskip.metadata.table import IndexKey, MetadataTable
-from xskip.metadatastore.row_group_pruning import RowGroups
+from xskip.metadata.table import IndexKey, MetadataTable, Requirement
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.temporary import lasting_folder
@@ -33,6 +32,7 @@ from xskip.pruning.prune import ClauseOutcome, PruneResult, prune, requirements
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.listing import partition_texts
+from xskip.spark.query.row_group_pruning import RowGroups
 from xskip.types.datatypes import Storage
 
 if TYPE_CHECKING:

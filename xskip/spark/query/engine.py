@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xskip.clauses.clause import Clause, PartitionKey, Requirement
+from xskip.clauses.clause import Clause
 from xskip.errors import XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
+from xskip.metadata.table import PartitionKey, Requirement
 from xskip.metadatastore.absence import lacks_first_record, no_index
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation

@@ -16,11 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.expressions.evaluate import to_mask
 from xskip.expressions.shown_values import with_leaf_texts
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
-from xskip.metadata.table import IndexDefinition, MetadataTable
+from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.file_findings import FileFindings, Finding
 from xskip.pruning.prune import ClauseOutcome, prune, requirements

@@ -14,24 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import (
-    AllOf,
-    Always,
-    AnyOf,
-    Clause,
-    Mask,
-    PartitionKey,
-    Requirement,
-    Trace,
-    Undetermined,
-    evaluate,
-    is_false,
-)
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Trace, Undetermined, evaluate, is_false
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.predicate import IsNull
 from xskip.indexes.minmax import MinMaxClause
 from xskip.metadata.data_files import DataFiles
-from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.codec import MetadataFile, leaf_paths
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.value_conversion import same_values
