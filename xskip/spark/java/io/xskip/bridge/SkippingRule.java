@@ -1,5 +1,6 @@
 package io.xskip.bridge;
 
+import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.hook.HookState;
 import io.xskip.hook.RelationRewriter;
@@ -36,7 +37,7 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
       }
       return new RelationRewriter(settings).rewritePlan(plan);
     } catch (Throwable t) {
-      HookState.logFailure("the optimizer rule", t);
+      Failures.logFailure("the optimizer rule", t);
       if (settings != null && settings.strict) {
         throw new RuntimeException("xskip (strict): " + t, t);
       }

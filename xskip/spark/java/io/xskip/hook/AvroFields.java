@@ -86,7 +86,7 @@ final class AvroFields {
           text.append((String) field.getValue());
         }
       }
-      found.put(ReadColumns.quoted(column.name()), text.toString());
+      found.put(ReadSchema.quoted(column.name()), text.toString());
     }
     return found;
   }

@@ -5,7 +5,6 @@ import io.xskip.common.SparkCompat;
 import io.xskip.location.IndexLocation;
 import java.lang.reflect.Constructor;
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
@@ -21,11 +20,6 @@ import scala.Product;
  */
 final class FileScanRewriter {
   private FileScanRewriter() {}
-
-  /** Returns the format of a scan's files, such as csv for CSVScan. */
-  static String format(Object scan) {
-    return scan.getClass().getSimpleName().replace("Scan", "").toLowerCase(Locale.ROOT);
-  }
 
   /**
    * Returns a scan with a skipping file index, or the scan itself if this version of Spark has
@@ -50,9 +44,10 @@ final class FileScanRewriter {
       }
     }
     ReadProfile profile =
-        new ReadProfile(format(scan), options, schema, index.partitionSchema(), session);
+        new ReadProfile(
+            KnownClasses.format(scan), options, schema, index.partitionSchema(), session);
     ScanContext context = new ScanContext(settings, locations, profile);
-    context.setPreview(ScanPreview.of(scan));
+    context.setPreview(new ListingPreview.OfScan(context, scan));
     replace(arguments, index, new SkippingV2FileIndex(session, index, context));
     Object rewritten = newInstance(scan.getClass(), arguments);
     return rewritten == null

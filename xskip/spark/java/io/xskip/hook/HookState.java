@@ -1,12 +1,12 @@
 package io.xskip.hook;
 
+import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /** The connection of the hook to Python. There is one per class loader, that is, one per JVM. */
@@ -69,7 +69,7 @@ public final class HookState {
       REPORTED.put(message, Boolean.TRUE);
       call(callback, message);
     } catch (Throwable t) {
-      logFailure("the check of settings", t);
+      Failures.logFailure("the check of settings", t);
     }
   }
 
@@ -85,21 +85,6 @@ public final class HookState {
       throw e;
     } catch (Throwable t) {
       throw new IllegalStateException(t);
-    }
-  }
-
-  /** Logs an error that no query notices. */
-  static void logDebug(String where, Throwable error) {
-    LoggerFactory.getLogger("io.xskip").debug("xskip: " + where + " failed", error);
-  }
-
-  /** Logs an error after which a query reads all files. */
-  public static void logFailure(String where, Throwable error) {
-    LoggerFactory.getLogger("io.xskip")
-        .warn("xskip: " + where + " failed; the query reads all files", error);
-    SkippingSource.countFailure();
-    if (error instanceof InterruptedException) {
-      Thread.currentThread().interrupt(); // so that Spark sees the cancellation
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.xskip.hook;
 
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.execution.FileSourceScanExec;
@@ -138,5 +139,10 @@ public final class KnownClasses {
     return relation.getClass() == HadoopFsRelation.class
         ? null
         : "a relation of the class " + relation.getClass().getName();
+  }
+
+  /** Returns the format of a scan's files, such as csv for CSVScan. */
+  static String format(Object scan) {
+    return scan.getClass().getSimpleName().replace("Scan", "").toLowerCase(Locale.ROOT);
   }
 }

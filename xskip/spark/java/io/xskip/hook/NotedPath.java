@@ -1,5 +1,6 @@
 package io.xskip.hook;
 
+import io.xskip.common.Failures;
 import org.apache.hadoop.fs.Path;
 
 /** A path for the text of a plan. Its own text also says what skipping does in a scan. */
@@ -20,9 +21,9 @@ final class NotedPath extends Path {
       return path;
     }
     try {
-      return path + " (" + PlanText.note(context) + ")";
+      return path + " (" + ScanNote.text(context) + ")";
     } catch (Throwable t) {
-      HookState.logDebug("the text of a plan", t);
+      Failures.logDebug("the text of a plan", t);
       return path;
     }
   }

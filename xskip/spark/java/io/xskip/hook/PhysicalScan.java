@@ -1,13 +1,12 @@
 package io.xskip.hook;
 
+import io.xskip.catalyst.Subqueries;
 import io.xskip.common.SparkCompat;
-import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -46,7 +45,7 @@ final class PhysicalScan {
     format = SparkCompat.format(node.relation());
     refusal = KnownClasses.refusal(node);
     index = node.relation().location();
-    partitionFilters = ScanPreview.withoutSubqueries(node.partitionFilters());
+    partitionFilters = Subqueries.without(node.partitionFilters());
     isPrunedAsItRuns = partitionFilters.length() < node.partitionFilters().length();
     dataFilters = node.dataFilters();
   }
@@ -56,7 +55,7 @@ final class PhysicalScan {
     this.isCached = isCached;
     table = "";
     FileScan scan = (FileScan) node.scan();
-    format = FileScanRewriter.format(scan);
+    format = KnownClasses.format(scan);
     refusal = KnownClasses.refusal(node);
     index = scan.fileIndex();
     partitionFilters = scan.partitionFilters();
@@ -64,47 +63,18 @@ final class PhysicalScan {
     dataFilters = scan.dataFilters();
   }
 
-  /** Returns the scans of files in a plan and its subqueries. */
-  static List<PhysicalScan> of(SparkPlan plan) {
-    List<PhysicalScan> scans = new ArrayList<>();
-    collect(plan, scans);
-    return scans;
-  }
-
   /**
-   * Returns the scans of files in a plan that ran, and in its subqueries. Adaptive execution can
-   * have removed scans, or planned them again.
+   * Returns the scan of a plan node, or null if it scans no files.
+   *
+   * @param isCached whether the node is in the plan of a cached relation
    */
-  static List<PhysicalScan> executed(SparkPlan plan) {
-    List<PhysicalScan> scans = new ArrayList<>();
-    new PlanWalk(scans).collect(plan);
-    return scans;
-  }
-
-  /** Adds the scan of a plan node, if it is one. */
-  static void add(SparkPlan plan, boolean isCached, List<PhysicalScan> scans) {
+  static PhysicalScan of(SparkPlan plan, boolean isCached) {
     if (plan instanceof FileSourceScanExec) {
-      scans.add(new PhysicalScan((FileSourceScanExec) plan, isCached));
-    } else if (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan) {
-      scans.add(new PhysicalScan((BatchScanExec) plan, isCached));
+      return new PhysicalScan((FileSourceScanExec) plan, isCached);
     }
-  }
-
-  private static void collect(SparkPlan plan, List<PhysicalScan> scans) {
-    if (plan instanceof AdaptiveSparkPlanExec) {
-      collect(((AdaptiveSparkPlanExec) plan).inputPlan(), scans);
-      return;
-    }
-    add(plan, false, scans);
-    collectAll(plan.children(), scans);
-    collectAll(plan.subqueries(), scans);
-  }
-
-  private static void collectAll(Seq<SparkPlan> plans, List<PhysicalScan> scans) {
-    scala.collection.Iterator<SparkPlan> iterator = plans.iterator();
-    while (iterator.hasNext()) {
-      collect((SparkPlan) iterator.next(), scans);
-    }
+    boolean isFileScan =
+        plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan;
+    return isFileScan ? new PhysicalScan((BatchScanExec) plan, isCached) : null;
   }
 
   String format() {
@@ -113,7 +83,7 @@ final class PhysicalScan {
 
   /** Returns whether the relation of this scan has an index. */
   boolean isIndexed() {
-    return index instanceof SkippingFileIndex || index instanceof SkippingV2FileIndex;
+    return index instanceof SkippingIndex;
   }
 
   /** Returns what the rule does not know in this scan, or an empty text. */
@@ -150,9 +120,7 @@ final class PhysicalScan {
   }
 
   private ScanContext context() {
-    return index instanceof SkippingFileIndex
-        ? ((SkippingFileIndex) index).context()
-        : ((SkippingV2FileIndex) index).context();
+    return ((SkippingIndex) index).context();
   }
 
   /**
@@ -231,7 +199,9 @@ final class PhysicalScan {
     List<ScanRecord> records = records();
     if (records != null && context().markCounted()) {
       ScanLog.addUsed(records);
-      SkippingSource.count(records);
+      for (ScanRecord record : records) {
+        record.addToCounters();
+      }
     }
   }
 
@@ -242,8 +212,8 @@ final class PhysicalScan {
 
   /** Makes the next listing ask the indexes. */
   void forgetListing() {
-    if (index instanceof SkippingV2FileIndex) {
-      ((SkippingV2FileIndex) index).forgetListing();
+    if (isIndexed()) {
+      ((SkippingIndex) index).forgetListing();
     }
   }
 }

@@ -47,7 +47,7 @@ public final class PhysicalScans {
     QueryExecution execution = SparkCompat.execution(df);
     String off = SkippingState.reasonOff(execution);
     final List<ExecutedScan> scans = new ArrayList<>();
-    for (PhysicalScan scan : PhysicalScan.executed(planned(execution))) {
+    for (PhysicalScan scan : PlanWalk.executed(planned(execution))) {
       if (scan.hasRun()) {
         scans.add(new ExecutedScan(scan, off));
       }
@@ -67,20 +67,20 @@ public final class PhysicalScans {
 
   private static String explainInSession(Object df) throws Exception {
     String name = "explain-" + ScanLog.lastId() + "-" + Thread.currentThread().getId();
-    List<PhysicalScan> scans = PhysicalScan.of(planned(SparkCompat.execution(df)));
+    List<PhysicalScan> scans = PlanWalk.planned(planned(SparkCompat.execution(df)));
     String off = SkippingState.reasonOff(SparkCompat.execution(df));
     StringWriter text = new StringWriter();
     JsonGenerator json = Json.generator(text);
     json.writeStartObject();
     json.writeStringField("query", name);
     json.writeArrayFieldStart("scans");
-    ScanLog.beginExplain(name);
+    Explanation.begin(name);
     try {
       for (PhysicalScan scan : scans) {
         writeScan(scan, off, json);
       }
     } finally {
-      ScanLog.endExplain();
+      Explanation.end();
     }
     json.writeEndArray();
     json.writeEndObject();
@@ -90,11 +90,11 @@ public final class PhysicalScans {
 
   /** Returns the plan of a query. Scans of the second data source API list files to be planned. */
   private static SparkPlan planned(QueryExecution execution) {
-    ScanLog.beginExplain(PLANNING);
+    Explanation.begin(PLANNING);
     try {
       return execution.executedPlan();
     } finally {
-      ScanLog.endExplain();
+      Explanation.end();
     }
   }
 
@@ -121,16 +121,16 @@ public final class PhysicalScans {
   public static FileListing selected(Object df) throws Exception {
     List<PartitionDirectory> directories = new ArrayList<>();
     Option<SparkSession> before = SparkCompat.enter(SparkCompat.execution(df).sparkSession());
-    ScanLog.beginExplain("files");
+    Explanation.begin("files");
     try {
-      for (PhysicalScan scan : PhysicalScan.of(SparkCompat.execution(df).executedPlan())) {
+      for (PhysicalScan scan : PlanWalk.planned(SparkCompat.execution(df).executedPlan())) {
         scala.collection.Iterator<PartitionDirectory> iterator = scan.listFiles().iterator();
         while (iterator.hasNext()) {
           directories.add((PartitionDirectory) iterator.next());
         }
       }
     } finally {
-      ScanLog.endExplain();
+      Explanation.end();
       SparkCompat.activate(before);
     }
     return new FileListing(directories);

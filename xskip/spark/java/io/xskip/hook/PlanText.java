@@ -1,15 +1,10 @@
 package io.xskip.hook;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.common.Failures;
 import java.util.Iterator;
-import java.util.List;
-import java.util.Locale;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.SQLExecution;
-import org.apache.spark.sql.execution.command.ExplainCommand;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
@@ -26,7 +21,6 @@ final class PlanText {
 
   private static final int MAX_FRAMES = 16;
   private static final StackWalker WALKER = StackWalker.getInstance();
-  private static final String UNKNOWN = "xskip: files are selected when the query runs";
 
   private PlanText() {}
 
@@ -36,7 +30,7 @@ final class PlanText {
       if (paths.isEmpty() || !isAsked()) {
         return paths;
       }
-      ScanMetrics.extendPlan();
+      PlanMetrics.extend();
       VectorBuilder<Path> noted = new VectorBuilder<>();
       scala.collection.Iterator<Path> iterator = paths.iterator();
       noted.$plus$eq(new NotedPath((Path) iterator.next(), context));
@@ -45,7 +39,7 @@ final class PlanText {
       }
       return noted.result();
     } catch (Throwable t) {
-      HookState.logDebug("the text of a plan", t);
+      Failures.logDebug("the text of a plan", t);
       return paths;
     }
   }
@@ -74,42 +68,5 @@ final class PlanText {
       }
     }
     return false;
-  }
-
-  /** Returns what skipping does in a scan: in its latest listing, or in one that is made now. */
-  static String note(ScanContext context) {
-    List<ScanRecord> records = context.latest();
-    if (records == null && !isExecuting()) {
-      records = context.preview();
-    }
-    if (records == null) {
-      return UNKNOWN;
-    }
-    if (records.isEmpty()) {
-      return "xskip: no filter reaches this scan";
-    }
-    long kept = ((ScanRecord) records.get(records.size() - 1)).counts()[3];
-    long listed = ((ScanRecord) records.get(0)).counts()[0];
-    long indexes = 0;
-    for (ScanRecord scan : records) {
-      indexes += scan.indexes();
-    }
-    return "xskip: " + of(kept, listed, "file") + ", " + number(indexes, "index", "indexes");
-  }
-
-  private static String of(long part, long whole, String unit) {
-    return String.format(Locale.ROOT, "%,d of ", part) + number(whole, unit, unit + "s");
-  }
-
-  private static String number(long number, String one, String many) {
-    return String.format(Locale.ROOT, "%,d ", number) + (number == 1 ? one : many);
-  }
-
-  /** Returns whether this thread executes a query, other than to explain another one. */
-  private static boolean isExecuting() {
-    String id = SparkCompat.executionId();
-    QueryExecution execution =
-        id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
-    return execution != null && !(execution.logical() instanceof ExplainCommand);
   }
 }

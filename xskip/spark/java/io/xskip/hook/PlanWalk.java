@@ -1,5 +1,6 @@
 package io.xskip.hook;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.execution.CommandResultExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -8,26 +9,51 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import scala.collection.immutable.Seq;
 
-/** Finds the scans in a plan that ran: in the stages of adaptive execution, commands and caches. */
+/** Finds the scans of files in a physical plan and its subqueries. */
 final class PlanWalk {
-  private final List<PhysicalScan> scans;
+  private final List<PhysicalScan> scans = new ArrayList<>();
+
+  /** Whether the plan ran: scans are in stages of adaptive execution, commands and caches. */
+  private final boolean isExecuted;
+
   private boolean isInCache = false;
 
-  PlanWalk(List<PhysicalScan> scans) {
-    this.scans = scans;
+  private PlanWalk(boolean isExecuted) {
+    this.isExecuted = isExecuted;
   }
 
-  void collect(SparkPlan plan) {
+  /** Returns the scans of a plan as it was planned before it runs. */
+  static List<PhysicalScan> planned(SparkPlan plan) {
+    PlanWalk walk = new PlanWalk(false);
+    walk.collect(plan);
+    return walk.scans;
+  }
+
+  /**
+   * Returns the scans of a plan that ran. Adaptive execution can have removed scans, or planned
+   * them again.
+   */
+  static List<PhysicalScan> executed(SparkPlan plan) {
+    PlanWalk walk = new PlanWalk(true);
+    walk.collect(plan);
+    return walk.scans;
+  }
+
+  private void collect(SparkPlan plan) {
     if (plan instanceof AdaptiveSparkPlanExec) {
-      collect(((AdaptiveSparkPlanExec) plan).executedPlan());
-    } else if (plan instanceof QueryStageExec) {
+      AdaptiveSparkPlanExec adaptive = (AdaptiveSparkPlanExec) plan;
+      collect(isExecuted ? adaptive.executedPlan() : adaptive.inputPlan());
+    } else if (isExecuted && plan instanceof QueryStageExec) {
       collect(((QueryStageExec) plan).plan());
-    } else if (plan instanceof CommandResultExec) {
+    } else if (isExecuted && plan instanceof CommandResultExec) {
       collect(((CommandResultExec) plan).commandPhysicalPlan());
-    } else if (plan instanceof InMemoryTableScanExec) {
+    } else if (isExecuted && plan instanceof InMemoryTableScanExec) {
       collectCached(((InMemoryTableScanExec) plan).relation().cacheBuilder().cachedPlan());
     } else {
-      PhysicalScan.add(plan, isInCache, scans);
+      PhysicalScan scan = PhysicalScan.of(plan, isInCache);
+      if (scan != null) {
+        scans.add(scan);
+      }
       collectAll(plan.children());
       collectAll(plan.subqueries());
     }

@@ -61,7 +61,7 @@ public final class PruningRequest {
     json.writeStartObject();
     json.writeNumberField("id", id);
     json.writeBooleanField("strict", context.settings().strict);
-    json.writeBooleanField("explains", ScanLog.currentExplain() != null);
+    json.writeBooleanField("explains", Explanation.current() != null);
     json.writeStringField("jobFiles", context.settings().jobFiles);
     json.writeFieldName("location");
     location.writeTo(json);

@@ -1,6 +1,7 @@
 package io.xskip.hook;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Failures;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
@@ -140,7 +141,7 @@ public final class QueryLog extends SparkListener {
         end((SparkListenerSQLExecutionEnd) event);
       }
     } catch (Throwable t) {
-      HookState.logDebug("the record of a query", t);
+      Failures.logDebug("the record of a query", t);
     }
   }
 
@@ -175,7 +176,7 @@ public final class QueryLog extends SparkListener {
   private static void addScans(QueryExecution execution, Long id, List<Json.Value> scans) {
     List<PhysicalScan> found;
     try {
-      found = PhysicalScan.executed(execution.executedPlan());
+      found = PlanWalk.executed(execution.executedPlan());
     } catch (Throwable t) { // the execution failed while it was planned
       return;
     }

@@ -165,7 +165,7 @@ final class ReadColumns {
       if (metadata.contains(EXISTS_DEFAULT)) {
         String value = metadata.getString(EXISTS_DEFAULT);
         if (!value.trim().equalsIgnoreCase("null")) {
-          put(properties, "default", quoted(field.name()), value);
+          put(properties, "default", ReadSchema.quoted(field.name()), value);
         }
       }
     }
@@ -181,7 +181,7 @@ final class ReadColumns {
     int position = 0;
     for (StructField field : schema.fields()) {
       if (!field.name().equals(omitted)) {
-        put(properties, "position", quoted(field.name()), String.valueOf(position));
+        put(properties, "position", ReadSchema.quoted(field.name()), String.valueOf(position));
         position++;
       }
     }
@@ -191,7 +191,7 @@ final class ReadColumns {
     for (StructField field : schema.fields()) {
       DataType type = field.dataType();
       if (type instanceof StructType || type instanceof ArrayType || type instanceof MapType) {
-        put(properties, "nested", quoted(field.name()), type.sql());
+        put(properties, "nested", ReadSchema.quoted(field.name()), type.sql());
       }
     }
   }
@@ -199,7 +199,7 @@ final class ReadColumns {
   private static void addNames(
       SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
     for (StructField field : struct.fields()) {
-      String path = prefix + quoted(field.name());
+      String path = prefix + ReadSchema.quoted(field.name());
       if (!field.name().equals(field.name().toLowerCase(Locale.ROOT))) {
         put(properties, "name", path, field.name());
       }
@@ -212,7 +212,7 @@ final class ReadColumns {
   private static void addIds(
       SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
     for (StructField field : struct.fields()) {
-      String path = prefix + quoted(field.name());
+      String path = prefix + ReadSchema.quoted(field.name());
       if (field.metadata().contains(FIELD_ID)) {
         put(properties, "id", path, String.valueOf(field.metadata().getLong(FIELD_ID)));
       }
@@ -225,7 +225,7 @@ final class ReadColumns {
   private static void addStructs(
       SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
     for (StructField field : struct.fields()) {
-      String path = prefix + quoted(field.name());
+      String path = prefix + ReadSchema.quoted(field.name());
       for (StructType nested : ReadSchema.structs(field.dataType())) {
         put(properties, "struct", path, "");
         addStructs(properties, path + ".", nested);
@@ -236,17 +236,9 @@ final class ReadColumns {
   private void addTimes(SortedMap<String, SortedMap<String, String>> properties) {
     for (StructField field : schema.fields()) {
       if (ReadSchema.hasTimes(field.dataType())) {
-        put(properties, "time", quoted(field.name()), "");
+        put(properties, "time", ReadSchema.quoted(field.name()), "");
       }
     }
-  }
-
-  /** Returns a name as Python spells it in a path of names that dots join. */
-  static String quoted(String name) {
-    if (name.indexOf('.') < 0 && name.indexOf('`') < 0) {
-      return name;
-    }
-    return "`" + name.replace("`", "``") + "`";
   }
 
   /** Returns whether Spark finds the fields of structs in ORC files by position. */

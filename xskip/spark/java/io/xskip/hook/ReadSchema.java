@@ -26,6 +26,14 @@ public final class ReadSchema {
     return false;
   }
 
+  /** Returns a name as Python spells it in a path of names that dots join. */
+  static String quoted(String name) {
+    if (name.indexOf('.') < 0 && name.indexOf('`') < 0) {
+      return name;
+    }
+    return "`" + name.replace("`", "``") + "`";
+  }
+
   /** Returns the structs in a type, at any depth of arrays and maps but not in other structs. */
   static List<StructType> structs(DataType type) {
     List<StructType> found = new ArrayList<>();

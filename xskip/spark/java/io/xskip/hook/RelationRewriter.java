@@ -1,5 +1,6 @@
 package io.xskip.hook;
 
+import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.location.IndexDiscovery;
@@ -14,6 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -39,7 +41,7 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
   /** The locations of the indexes of each file index, so that copies of a relation stay equal. */
   private final Map<FileIndex, List<IndexLocation>> locations = new IdentityHashMap<>();
 
-  private final SubqueryRewriter subqueries = new SubqueryRewriter(this);
+  private final PlanExpressions subqueries = new PlanExpressions(this);
 
   public RelationRewriter(SkippingSettings settings) {
     this.settings = settings;
@@ -83,7 +85,7 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
       }
       return rewriteFilter((Filter) node);
     } catch (Throwable t) {
-      HookState.logFailure("the optimizer rule", t);
+      Failures.logFailure("the optimizer rule", t);
       if (settings.strict) {
         throw new RuntimeException(t);
       }
@@ -203,7 +205,9 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
             relation.sparkSession());
     LogicalPlan result = (LogicalPlan) SparkCompat.exchange(logical, relation, rewritten);
     LogicalPlan filtered = filter == null ? result : new Filter(filter, result);
-    context.setPreview(ScanPreview.of(relation.location(), filtered, relation.sparkSession()));
+    context.setPreview(
+        new ListingPreview.OfRelation(
+            context, relation.location(), filtered, relation.sparkSession()));
     return result;
   }
 
@@ -231,5 +235,35 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
       }
     }
     return hasPartitionColumn && hasDataColumn;
+  }
+
+  /**
+   * Rewrites the plans inside expressions: subqueries, and the copies of a join's side that dynamic
+   * partition pruning and runtime filters add.
+   *
+   * <p>Spark executes such a copy by the exchange of the join's side if both are equal. So a copy
+   * and its original get the same file indexes.
+   */
+  private static final class PlanExpressions extends NodeRewriter<Expression> {
+    private final RelationRewriter relations;
+
+    PlanExpressions(RelationRewriter relations) {
+      this.relations = relations;
+    }
+
+    @Override
+    protected boolean matches(Object node) {
+      return node instanceof PlanExpression
+          && ((PlanExpression<?>) node).plan() instanceof LogicalPlan;
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    protected Object rewrite(Object node) {
+      PlanExpression<LogicalPlan> subquery = (PlanExpression<LogicalPlan>) node;
+      LogicalPlan plan = (LogicalPlan) subquery.plan();
+      LogicalPlan rewritten = relations.rewritePlan(plan);
+      return rewritten == plan ? subquery : subquery.withNewPlan(rewritten);
+    }
   }
 }

@@ -74,7 +74,7 @@ final class ScanContext {
 
   /** Lists the files as the scan would, and returns the records, or null if they are not known. */
   List<ScanRecord> preview() {
-    return preview == null ? null : preview.records(this);
+    return preview == null ? null : preview.records();
   }
 
   ScanMetrics metrics() {

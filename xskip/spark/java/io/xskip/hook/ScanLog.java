@@ -24,8 +24,6 @@ public final class ScanLog {
   /** The numbers of the requests of explanations whose files an execution has read. */
   private static final Deque<Long> USED = new ArrayDeque<>();
 
-  private static final ThreadLocal<String> EXPLAIN = new ThreadLocal<>();
-
   private ScanLog() {}
 
   /** Returns the number of the next request. */
@@ -123,19 +121,5 @@ public final class ScanLog {
       USED.clear();
       return numbers;
     }
-  }
-
-  /** Gives the name of an explain as query to the records of this thread. */
-  static void beginExplain(String name) {
-    EXPLAIN.set(name);
-  }
-
-  static void endExplain() {
-    EXPLAIN.remove();
-  }
-
-  /** Returns the name of this thread's explain, or null. */
-  static String currentExplain() {
-    return (String) EXPLAIN.get();
   }
 }

@@ -6,10 +6,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.execution.FileSourceScanExec;
-import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics$;
 import scala.Tuple2;
@@ -40,48 +37,12 @@ final class ScanMetrics {
   private static final ConcurrentHashMap<String, Seq<Tuple2<Object, Object>>> PENDING =
       new ConcurrentHashMap<>();
 
-  /** The execution and plan whose nodes this thread has extended last. */
-  private static final ThreadLocal<String> EXTENDED = new ThreadLocal<>();
-
   private SQLMetric[] metrics = null;
 
   /** The latest execution whose plan contains the metrics, and the latest one with values. */
   private String announced = "";
 
   private String published = "";
-
-  /** Adds metrics to the indexed scans of the execution of this thread, if there is one. */
-  static void extendPlan() {
-    String id = SparkCompat.executionId();
-    QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(number(id));
-    if (execution == null || "".equals(EXTENDED.get())) {
-      return;
-    }
-    String before = (String) EXTENDED.get();
-    EXTENDED.set(""); // while a plan is made, its text must not ask for the plan
-    String extended = before;
-    try {
-      SparkPlan plan = execution.executedPlan();
-      SparkPlan present =
-          plan instanceof AdaptiveSparkPlanExec
-              ? ((AdaptiveSparkPlanExec) plan).executedPlan()
-              : plan;
-      extended = id + "-" + System.identityHashCode(present);
-      if (!extended.equals(before)) {
-        for (PhysicalScan scan : PhysicalScan.executed(plan)) {
-          scan.addMetrics(id);
-        }
-      }
-    } catch (Throwable t) {
-      HookState.logDebug("the addition of metrics", t);
-    } finally {
-      EXTENDED.set(extended);
-    }
-  }
-
-  private static long number(String id) {
-    return Long.parseLong(id);
-  }
 
   /** Publishes the values of an execution that Spark has announced. */
   static void publishPending(long execution) {

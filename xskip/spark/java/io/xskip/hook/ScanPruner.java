@@ -1,5 +1,6 @@
 package io.xskip.hook;
 
+import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import io.xskip.snapshot.FileSnapshot;
@@ -91,15 +92,17 @@ final class ScanPruner {
   /** Makes the records of a scan's latest listing known where Spark shows queries. */
   private static void publish(ScanContext context, List<ScanRecord> records) {
     context.setLatest(records);
-    if (ScanLog.currentExplain() != null) {
+    if (Explanation.current() != null) {
       return;
     }
     context.markCounted();
     try {
-      SkippingSource.count(records);
+      for (ScanRecord record : records) {
+        record.addToCounters();
+      }
       context.metrics().publish(records);
     } catch (Throwable t) {
-      HookState.logDebug("the publication of a listing", t);
+      Failures.logDebug("the publication of a listing", t);
     }
   }
 
@@ -110,7 +113,7 @@ final class ScanPruner {
     try {
       applyAnswers();
     } catch (Throwable t) {
-      HookState.logFailure("pruning", t);
+      Failures.logFailure("pruning", t);
       if (context.settings().strict) {
         refusal = String.valueOf(t);
       }
@@ -160,7 +163,8 @@ final class ScanPruner {
         new ScanRecord(
             request.id(),
             location.root(),
-            context,
+            context.profile().format(),
+            context.sessionId(),
             answer,
             bytes != null && context.settings().evaluate,
             received - start,

@@ -2,6 +2,7 @@ package io.xskip.hook;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
+import io.xskip.common.SkippingSource;
 import io.xskip.common.SparkCompat;
 import io.xskip.snapshot.ListedFiles;
 import io.xskip.snapshot.PruningAnswer;
@@ -33,7 +34,8 @@ final class ScanRecord implements Json.Value {
    *
    * @param id the number of the request
    * @param root the root of the dataset
-   * @param context the scan
+   * @param format the format of the dataset's files
+   * @param session the identifier of the query's session, or an empty text
    * @param answer the answer, which was applied to the listing
    * @param evaluated whether the scan reads no files, because the session only counts them
    * @param requestNanos how long Python took to answer
@@ -42,14 +44,15 @@ final class ScanRecord implements Json.Value {
   ScanRecord(
       long id,
       String root,
-      ScanContext context,
+      String format,
+      String session,
       PruningAnswer answer,
       boolean evaluated,
       long requestNanos,
       long filterNanos) {
     this.id = id;
     this.root = root;
-    this.format = context.profile().format();
+    this.format = format;
     this.counts = answer.counts().all();
     this.indexes = answer.indexes();
     this.files = answer.files();
@@ -57,11 +60,11 @@ final class ScanRecord implements Json.Value {
     this.filterNanos = filterNanos;
     this.evaluated = evaluated;
     this.query = currentQuery();
-    this.session = context.sessionId();
+    this.session = session;
   }
 
   private static String currentQuery() {
-    String explain = ScanLog.currentExplain();
+    String explain = Explanation.current();
     if (explain != null) {
       return explain;
     }
@@ -100,6 +103,13 @@ final class ScanRecord implements Json.Value {
   /** Forgets the files of the listing. */
   void forgetFiles() {
     files = null;
+  }
+
+  /** Adds the counts and times to the counters of the process. */
+  void addToCounters() {
+    long[] files = {counts[0], counts[0] - counts[3]};
+    long[] bytes = {counts[1], counts[1] - counts[4]};
+    SkippingSource.count(files, bytes, nanos());
   }
 
   /** Returns how long Python and the hook took, in nanoseconds. */

@@ -16,7 +16,7 @@ import scala.collection.immutable.Seq;
  * <p>equals and hashCode delegate, because the reuse of exchanges and of cached plans compares the
  * relations of canonicalized scans.
  */
-final class SkippingFileIndex implements FileIndex {
+final class SkippingFileIndex implements FileIndex, SkippingIndex {
   private final FileIndex delegate;
   private final ScanContext context;
 
@@ -25,9 +25,14 @@ final class SkippingFileIndex implements FileIndex {
     this.context = context;
   }
 
-  ScanContext context() {
+  @Override
+  public ScanContext context() {
     return context;
   }
+
+  /** Does nothing: each listing asks the indexes. */
+  @Override
+  public void forgetListing() {}
 
   @Override
   public Seq<Path> rootPaths() {

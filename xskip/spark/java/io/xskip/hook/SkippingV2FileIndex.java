@@ -20,7 +20,7 @@ import scala.collection.mutable.LinkedHashMap;
  * PartitioningAwareFileIndex: this subclass delegates all abstract members, and does not use the
  * state of its superclass.
  */
-final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
+final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements SkippingIndex {
   private final PartitioningAwareFileIndex delegate;
   private final ScanContext context;
 
@@ -37,7 +37,8 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
     this.context = context;
   }
 
-  ScanContext context() {
+  @Override
+  public ScanContext context() {
     return context;
   }
 
@@ -128,8 +129,8 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
     delegate.refresh();
   }
 
-  /** Forgets the latest listing, so that the next one asks the indexes. */
-  synchronized void forgetListing() {
+  @Override
+  public synchronized void forgetListing() {
     listing = null;
   }
 

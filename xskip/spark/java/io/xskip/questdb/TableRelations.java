@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.hook.HookState;
+import io.xskip.common.Failures;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -47,7 +47,7 @@ public final class TableRelations {
     try {
       return new LatestQuery(df).result(timestamp, symbol);
     } catch (Throwable t) {
-      HookState.logFailure("the selection of pieces with the latest rows", t);
+      Failures.logFailure("the selection of pieces with the latest rows", t);
       return new Object[] {df, null};
     }
   }

@@ -1,11 +1,10 @@
-package io.xskip.hook;
+package io.xskip.common;
 
 import com.codahale.metrics.MetricRegistry;
-import io.xskip.common.SparkCompat;
 import java.lang.ref.WeakReference;
-import java.util.List;
 import org.apache.spark.SparkContext;
 import org.apache.spark.metrics.source.Source;
+import org.slf4j.LoggerFactory;
 
 /**
  * The counters of the process in Spark's metrics system, whose sinks report them. Each Spark
@@ -52,21 +51,20 @@ public final class SkippingSource implements Source {
       SparkCompat.metricsSystem(present).registerSource(new SkippingSource());
       registered = new WeakReference<>(present);
     } catch (Throwable t) {
-      HookState.logDebug("the registration of counters", t);
+      LoggerFactory.getLogger("io.xskip").debug("xskip: the registration of counters failed", t);
     }
   }
 
-  /** Counts the answers that were applied to a listing. */
-  static void count(List<ScanRecord> records) {
+  /**
+   * Counts an answer that was applied to a listing.
+   *
+   * @param files how many files were listed, and how many were skipped
+   * @param bytes the sums of their sizes
+   * @param nanos how long the answer took
+   */
+  public static void count(long[] files, long[] bytes, long nanos) {
     register();
-    for (ScanRecord scan : records) {
-      long[] counts = scan.counts();
-      long millis = millis(scan.nanos());
-      add(
-          new long[] {
-            1, counts[0], counts[0] - counts[3], counts[1], counts[1] - counts[4], millis
-          });
-    }
+    add(new long[] {1, files[0], files[1], bytes[0], bytes[1], millis(nanos)});
   }
 
   private static void add(long[] values) {
