@@ -91,16 +91,17 @@ def taken(spark: SparkSession, fmt: str, options: dict[str, str]) -> dict[str, s
 
 
 def new_object(spark: SparkSession, kind: Any, arguments: list[Any]) -> Any:
-    """Call the public constructor that takes Scala's immutable map and as many arguments."""
+    """Call the shortest public constructor that takes an immutable map, with Scala's defaults after the arguments."""
     gateway: Any = spark.sparkContext._gateway
-    for constructor in kind.getConstructors():
-        types = constructor.getParameterTypes()
-        if len(types) == len(arguments) and types[0].getName().endswith("immutable.Map"):
-            array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
-            for i, argument in enumerate(arguments):
-                array[i] = argument
-            return constructor.newInstance(array)
-    raise AssertionError(f"no constructor of {kind.getName()} takes {len(arguments)} arguments")
+    found = [c for c in kind.getConstructors() if c.getParameterTypes()[0].getName().endswith("immutable.Map")]
+    constructor = min(
+        (c for c in found if c.getParameterCount() >= len(arguments)), key=lambda c: int(c.getParameterCount())
+    )
+    array = gateway.new_array(gateway.jvm.java.lang.Object, constructor.getParameterCount())
+    for i in range(len(array)):
+        default = f"$lessinit$greater$default${i + 1}"
+        array[i] = arguments[i] if i < len(arguments) else kind.getMethod(default, None).invoke(None, None)
+    return constructor.newInstance(array)
 
 
 @pytest.mark.parametrize("fmt", CLASSES)
@@ -109,15 +110,15 @@ def test_the_defaults_are_sparks(spark: SparkSession, fmt: str) -> None:
     plain = taken(spark, fmt, {})
     assert len(plain) > 2 or fmt == "orc"
     known = {str(name).lower() for name in members(companion(spark, CLASSES[fmt]).getAllOptions())}
-    checked = 0
-    for option in OPTIONS[fmt]:
-        if option.default is None:
-            continue
-        for name in (option.name, *option.synonyms):
-            if name.lower() in known:
-                assert taken(spark, fmt, {name: option.default.replace("\0", "")}) == plain, name
-                checked += 1
-    assert checked or fmt in ("parquet", "orc")
+    defaults = {
+        name: option.default.replace("\0", "")
+        for option in OPTIONS[fmt]
+        if option.default is not None
+        for name in (option.name, *option.synonyms)
+        if name.lower() in known
+    }
+    assert defaults or fmt in ("parquet", "orc")
+    assert {name: value for name, value in defaults.items() if taken(spark, fmt, {name: value}) != plain} == {}
 
 
 def test_every_setting_of_sparks_readers_is_in_a_table(spark: SparkSession) -> None:

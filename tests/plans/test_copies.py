@@ -29,6 +29,7 @@ class Case:
     files: dict[str, list[int]]
     settings: dict[str, str] = field(default_factory=dict)
     only_v1: bool = False  # whether Spark prunes in this way only in scans of the first API
+    files_v2_of_3: dict[str, list[int]] | None = None  # what Spark 3 reads by the second API, if it differs
 
 
 #: ``fact`` has eight partitions ``k`` of one file each; ``dim`` and ``area`` have four files, by ``w`` and by ``a``;
@@ -84,7 +85,9 @@ CASES = {
         BLOOM_FILTERS,
     ),
     "plan of a subquery that is merged": Case(
-        "SELECT (SELECT max(k) FROM dim WHERE w < 2), (SELECT min(k) FROM dim WHERE w < 2)", {"dim": [1]}
+        "SELECT (SELECT max(k) FROM dim WHERE w < 2), (SELECT min(k) FROM dim WHERE w < 2)",
+        {"dim": [1]},
+        files_v2_of_3={"dim": [1, 1]},
     ),
     "common table expression of a join with itself": Case(
         "WITH c AS (SELECT k, w, rand(1) r FROM dim WHERE w < 2) SELECT x.k FROM c x JOIN c y ON x.r = y.r",
@@ -194,4 +197,5 @@ def test_no_plan_is_worse_with_indexes(spark: SparkSession, star: Path, name: st
     assert found.plain.rows
     assert found.indexed.files < found.plain.files
     if api == "v1" or not case.only_v1:
-        assert files_by_table(found.indexed) == case.files
+        is_other = case.files_v2_of_3 and api == "v2" and spark.version.startswith("3.")
+        assert files_by_table(found.indexed) == (case.files_v2_of_3 if is_other else case.files)

@@ -198,7 +198,7 @@ OPTIONS: Mapping[str, tuple[ReaderOption, ...]] = {
         _boolean("allowBackslashEscapingAnyCharacter"),
         _boolean("allowUnquotedControlChars"),
         _boolean("multiLine"),
-        _boolean("explodeEmbeddedArray"),
+        ReaderOption("explodeEmbeddedArray"),  # the path of an array; any text, also "false", is one
         ReaderOption("encoding", synonyms=("charset",)),
         ReaderOption("dateFormat"),
         *(_MODE, _ZONE, _CORRUPT, _LOCALE, _CODEC, *_TIME_FORMATS, _FALLBACK, _VARIANT, _LINE, *_INFERRING),
