@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import index, write_once
+from tests.helpers import index, needs_spark_4, write_once
 from tests.standalone.random_data import FILES, START, made
 from xskip import BloomFilter, MinMax, NullCount, Prefix, SkippingIndex, ValueList
 from xskip.standalone.opened import OpenedIndex
@@ -295,6 +295,7 @@ def test_prefixes(spark: SparkSession, tmp_path: Path) -> None:
     assert stems(opened, ~pc.starts_with(F("s"), pattern="a") & ~pc.starts_with(F("s"), pattern="z")) == ""
 
 
+@needs_spark_4("reads no int of Parquet as bigint")
 @pytest.mark.parametrize("wide", [0, 2])
 def test_columns_with_different_types_in_files_keep_files(spark: SparkSession, tmp_path: Path, wide: int) -> None:
     """[STA-AR-2]"""
