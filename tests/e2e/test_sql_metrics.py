@@ -160,4 +160,4 @@ def test_metrics_do_not_pile_up(spark: SparkSession, lake: Lake, executions: Exe
     for _ in range(5):
         df.collect()
     executions.latest()
-    assert JavaClasses(spark).field("hook.ScanMetrics", "PENDING").size() == 0
+    assert JavaClasses(spark).field("scan.ScanMetrics", "PENDING").size() == 0

@@ -52,4 +52,4 @@ def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> Non
     assert fields == {"base": LOCATION.default or None, "strict": False, "evaluate": EVALUATE.default, "jobFiles": ""}
     assert JOB_FILES.of(fields["jobFiles"]) == JOB_FILES.default
     assert ENABLED.default is True
-    assert java.call("hook.HookState", "settings") is not None
+    assert java.call("connection.HookState", "settings") is not None

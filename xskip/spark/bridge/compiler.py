@@ -74,7 +74,7 @@ def java_sources(scala_version: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/hook/SkippingFileIndex.java"]
+    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/rule/SkippingFileIndex.java"]
     True
     """
     texts = {}

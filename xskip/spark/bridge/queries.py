@@ -214,7 +214,7 @@ class QueryCalls:
         -------
         list of dict
             For each request: its number, dataset root, format and query, the listed, known and kept files, the listed
-            and kept bytes, and the times in milliseconds (see ``io.xskip.hook.ScanRecord``).
+            and kept bytes, and the times in milliseconds (see ``io.xskip.scan.ScanRecord``).
         """
         return list(json.loads(self._calls.scansAfter(number)))
 
@@ -248,7 +248,7 @@ class QueryCalls:
         -------
         list of dict
             For each query: its number, the number of its SQL execution, the time of its end, its duration, the number
-            of the latest request at its end, and its scans (see ``io.xskip.hook.QueryLog``).
+            of the latest request at its end, and its scans (see ``io.xskip.observe.QueryLog``).
         """
         return list(json.loads(self._calls.queriesAfter(number, spark._jsparkSession)))
 
@@ -264,7 +264,7 @@ class QueryCalls:
         -------
         dict
             The number of queries, the time of the end of the first one, and the sums of each dataset (see
-            ``io.xskip.hook.SavingsLog``).
+            ``io.xskip.observe.SavingsLog``).
         """
         return dict(json.loads(self._calls.savings(spark._jsparkSession)))
 

@@ -8,12 +8,12 @@ import io.xskip.common.Bytes;
 import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
-import io.xskip.hook.PhysicalScans;
-import io.xskip.hook.ReaderDescription;
+import io.xskip.observe.PhysicalScans;
 import io.xskip.quixlake.SegmentFiles;
 import io.xskip.quixlake.SegmentJob;
 import io.xskip.quixlake.SegmentOptions;
 import io.xskip.quixlake.SegmentRelations;
+import io.xskip.read.ReaderDescription;
 import java.util.Iterator;
 import org.apache.spark.sql.internal.SQLConf;
 

@@ -2,10 +2,10 @@ package io.xskip.bridge;
 
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
-import io.xskip.hook.HookState;
-import io.xskip.hook.KnownClasses;
-import io.xskip.hook.ReadSettings;
-import io.xskip.hook.TableClasses;
+import io.xskip.connection.HookState;
+import io.xskip.connection.TableClasses;
+import io.xskip.read.KnownClasses;
+import io.xskip.read.ReadSettings;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.function.Function;

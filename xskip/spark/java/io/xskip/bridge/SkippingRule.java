@@ -2,9 +2,9 @@ package io.xskip.bridge;
 
 import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
-import io.xskip.hook.HookState;
-import io.xskip.hook.RelationRewriter;
-import io.xskip.hook.TableClasses;
+import io.xskip.connection.HookState;
+import io.xskip.connection.TableClasses;
+import io.xskip.rule.RelationRewriter;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;

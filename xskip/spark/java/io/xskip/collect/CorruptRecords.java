@@ -1,6 +1,6 @@
 package io.xskip.collect;
 
-import io.xskip.hook.ReadSchema;
+import io.xskip.read.ReadSchema;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;

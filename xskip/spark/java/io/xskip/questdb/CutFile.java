@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.common.Bytes;
 import java.io.IOException;
 import java.io.InputStream;
 import org.apache.parquet.io.DelegatingSeekableInputStream;

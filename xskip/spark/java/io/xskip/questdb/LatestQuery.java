@@ -1,8 +1,8 @@
 package io.xskip.questdb;
 
+import io.xskip.catalyst.NodeReplacement;
 import io.xskip.collect.DataFrames;
 import io.xskip.common.SparkCompat;
-import io.xskip.hook.NodeReplacement;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.xskip.questdb;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
-import io.xskip.hook.HookState;
+import io.xskip.connection.HookState;
 import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;

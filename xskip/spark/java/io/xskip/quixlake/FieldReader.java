@@ -1,5 +1,6 @@
 package io.xskip.quixlake;
 
+import io.xskip.common.Bytes;
 import java.io.IOException;
 import org.apache.avro.AvroTypeException;
 import org.apache.avro.Schema;

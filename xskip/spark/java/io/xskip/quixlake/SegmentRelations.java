@@ -2,7 +2,7 @@ package io.xskip.quixlake;
 
 import io.xskip.common.Bytes;
 import io.xskip.common.SparkCompat;
-import io.xskip.hook.IndexedFileIndex;
+import io.xskip.listing.IndexedFileIndex;
 import io.xskip.snapshot.FileTable;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,9 +1,0 @@
-package io.xskip.hook;
-
-/** A file index that lists the files of an indexed relation without those that indexes rule out. */
-interface SkippingIndex {
-  ScanContext context();
-
-  /** Forgets the latest listing, so that the next one asks the indexes. */
-  void forgetListing();
-}

@@ -1,0 +1,304 @@
+package io.xskip.listing;
+
+import io.xskip.common.Bytes;
+import io.xskip.common.Paths;
+import io.xskip.common.RootNames;
+import io.xskip.common.SkippingSettings;
+import io.xskip.location.IndexLocation;
+import io.xskip.location.IndexLocations;
+import io.xskip.location.OwnIndexLocation;
+import io.xskip.snapshot.FileTable;
+import io.xskip.snapshot.PruningAnswer;
+import io.xskip.snapshot.TableOrdinals;
+import java.lang.ref.SoftReference;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
+
+/**
+ * The files of a dataset as a snapshot of its index has them, except for some directories, which
+ * were listed. Spark does not list the other directories. A file status is created only for files
+ * that a query reads.
+ */
+public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
+  private static final long BLOCK_SIZE = 128L << 20;
+
+  private final long token;
+  private final FileTable files;
+  private final FileIndex listedIndex;
+  private final Path root;
+  private final RootNames names;
+  private final String scheme;
+  private final String authority;
+  private final byte[] replacedFiles;
+  private final StructType partitionSchema;
+  private final InternalRow[] partitionValues;
+  private IndexLocation indexLocation;
+
+  /** The statuses of the files that queries have read by answers about other files. */
+  private volatile SoftReference<FileStatusWithMetadata[]> knownStatuses =
+      new SoftReference<>(null);
+
+  /** The ordinals in the snapshot of the latest answer that was about other files, or null. */
+  private volatile TableOrdinals latestOrdinals = null;
+
+  /**
+   * Creates the index of a dataset.
+   *
+   * @param token the number of the snapshot
+   * @param files the files of the snapshot
+   * @param listedIndex the files in the directories that were listed, or null if none was
+   * @param root the root of the dataset, as a key of {@link Paths}
+   * @param recordedRoot the root by which the snapshot names the files; it differs from {@code
+   *     root} if there are symbolic links in that
+   * @param replacedFiles a bitmap with the lowest bit of each byte first: a set bit means that the
+   *     file with this ordinal is in a directory that was listed
+   */
+  public IndexedFileIndex(
+      long token,
+      FileTable files,
+      FileIndex listedIndex,
+      String root,
+      String recordedRoot,
+      byte[] replacedFiles,
+      StructType partitionSchema)
+      throws Exception {
+    this.token = token;
+    this.files = files;
+    this.listedIndex = listedIndex;
+    this.root = Paths.path(root);
+    this.names = root.equals(recordedRoot) ? null : new RootNames(root, recordedRoot);
+    this.scheme = this.root.toUri().getScheme();
+    String authority = this.root.toUri().getAuthority();
+    this.authority = authority == null ? "" : authority;
+    this.replacedFiles = replacedFiles;
+    this.partitionSchema = partitionSchema;
+    String[] encoded = files.partitionValues();
+    this.partitionValues = new InternalRow[encoded.length];
+    for (int i = 0; i < encoded.length; i++) {
+      partitionValues[i] = PartitionValues.parse(encoded[i], partitionSchema);
+    }
+  }
+
+  /**
+   * Sets where the index of the files is.
+   *
+   * @param directory the directory of the metadata, as a key of {@link Paths}
+   */
+  public void useIndexAt(String directory) {
+    indexLocation = IndexLocations.at(Paths.key(root), directory);
+  }
+
+  @Override
+  public IndexLocation indexLocation(SkippingSettings settings) {
+    return indexLocation;
+  }
+
+  /** Returns a relation that differs from another one in its file index, which is this one. */
+  public HadoopFsRelation in(HadoopFsRelation relation) {
+    return new HadoopFsRelation(
+        this,
+        partitionSchema,
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        relation.sparkSession());
+  }
+
+  @Override
+  public Seq<Path> rootPaths() {
+    VectorBuilder<Path> paths = new VectorBuilder<>();
+    paths.$plus$eq(root);
+    return paths.result();
+  }
+
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return listFiles(partitionFilters, dataFilters, null);
+  }
+
+  /**
+   * Returns the files of the partitions that match, without those that an answer rules out.
+   *
+   * @param answer the answer of Python, or null
+   */
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters, PruningAnswer answer) {
+    VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
+    addIndexed(partitionFilters, answer, directories);
+    if (listedIndex != null) {
+      Seq<PartitionDirectory> others = listedIndex.listFiles(partitionFilters, dataFilters);
+      if (answer != null) {
+        others = answer.filter(others, partitionSchema);
+      }
+      scala.collection.Iterator<PartitionDirectory> iterator = others.iterator();
+      while (iterator.hasNext()) {
+        directories.$plus$eq((PartitionDirectory) iterator.next());
+      }
+    }
+    return directories.result();
+  }
+
+  /** Adds the files of the snapshot, in a directory for each partition that has any. */
+  private void addIndexed(
+      Seq<Expression> partitionFilters,
+      PruningAnswer answer,
+      VectorBuilder<PartitionDirectory> directories) {
+    List<VectorBuilder<FileStatusWithMetadata>> statuses = new ArrayList<>();
+    for (InternalRow values : partitionValues) {
+      boolean isRead = matches(partitionFilters, values);
+      statuses.add(isRead ? new VectorBuilder<FileStatusWithMetadata>() : null);
+    }
+    addStatuses(answer, statuses);
+    for (int i = 0; i < partitionValues.length; i++) {
+      if (statuses.get(i) == null) {
+        continue;
+      }
+      Seq<FileStatusWithMetadata> partition =
+          ((VectorBuilder<FileStatusWithMetadata>) statuses.get(i)).result();
+      if (!partition.isEmpty()) {
+        directories.$plus$eq(new PartitionDirectory(partitionValues[i], partition));
+      }
+    }
+  }
+
+  /** Adds the status of each file to its partition; a partition that is not read is null. */
+  private void addStatuses(
+      PruningAnswer answer, List<VectorBuilder<FileStatusWithMetadata>> partitions) {
+    boolean isOfOthers = answer != null && !answer.isOf(token);
+    TableOrdinals ordinals = isOfOthers ? answer.ordinals(files, latestOrdinals) : null;
+    int[] known = isOfOthers ? answer.partitions(partitionValues, partitionSchema) : null;
+    FileStatusWithMetadata[] statuses = isOfOthers ? knownStatuses() : null;
+    if (isOfOthers) {
+      latestOrdinals = ordinals;
+    }
+    for (int i = 0; i < files.count(); i++) {
+      VectorBuilder<FileStatusWithMetadata> partition =
+          (VectorBuilder<FileStatusWithMetadata>) partitions.get(files.partition(i));
+      if (partition == null || Bytes.isSet(replacedFiles, 0, i)) {
+        continue;
+      }
+      long length = files.length(i);
+      boolean isRead =
+          isOfOthers
+              ? answer.keeps(ordinals, i, length, known[files.partition(i)])
+              : answer == null || answer.keeps(i, length);
+      if (isRead) {
+        partition.$plus$eq(listed(i, statuses));
+      }
+    }
+  }
+
+  /**
+   * Returns the status of a file.
+   *
+   * @param known the statuses of earlier queries, or null
+   */
+  private FileStatusWithMetadata listed(int i, FileStatusWithMetadata[] known) {
+    FileStatusWithMetadata status = known == null ? null : known[i];
+    if (status == null) {
+      status = new FileStatusWithMetadata(status(i), Map$.MODULE$.<String, Object>empty());
+    }
+    if (known != null) {
+      known[i] = status;
+    }
+    return status;
+  }
+
+  private FileStatusWithMetadata[] knownStatuses() {
+    FileStatusWithMetadata[] known = (FileStatusWithMetadata[]) knownStatuses.get();
+    if (known == null) {
+      known = new FileStatusWithMetadata[files.count()];
+      knownStatuses = new SoftReference<>(known);
+    }
+    return known;
+  }
+
+  private boolean matches(Seq<Expression> partitionFilters, InternalRow values) {
+    scala.collection.Iterator<Expression> filters = partitionFilters.iterator();
+    while (filters.hasNext()) {
+      Expression filter = (Expression) filters.next();
+      Expression bound = (Expression) filter.transformDown(new PartitionBinding(partitionSchema));
+      if (!new InterpretedPredicate(bound).eval(values)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private FileStatus status(int i) {
+    String name = names == null ? files.path(i) : names.listed(files.path(i));
+    Path path = new Path(scheme, authority, name);
+    return new FileStatus(files.length(i), false, 1, BLOCK_SIZE, files.time(i), path);
+  }
+
+  @Override
+  public String[] inputFiles() {
+    Seq<Expression> noFilters = new VectorBuilder<Expression>().result();
+    List<String> names = new ArrayList<>();
+    scala.collection.Iterator<PartitionDirectory> directories =
+        listFiles(noFilters, noFilters).iterator();
+    while (directories.hasNext()) {
+      scala.collection.Iterator<FileStatusWithMetadata> statuses =
+          ((PartitionDirectory) directories.next()).files().iterator();
+      while (statuses.hasNext()) {
+        FileStatus status = ((FileStatusWithMetadata) statuses.next()).fileStatus();
+        names.add(status.getPath().toUri().toString());
+      }
+    }
+    return (String[]) names.toArray(new String[0]);
+  }
+
+  @Override
+  public void refresh() {
+    if (listedIndex != null) {
+      listedIndex.refresh();
+    }
+  }
+
+  @Override
+  public long sizeInBytes() {
+    long sum = listedIndex == null ? 0 : listedIndex.sizeInBytes();
+    for (int i = 0; i < files.count(); i++) {
+      if (!Bytes.isSet(replacedFiles, 0, i)) {
+        sum += files.length(i);
+      }
+    }
+    return sum;
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return partitionSchema;
+  }
+
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  /** Implements a method that FileIndex has from Spark 4.3 on. */
+  public boolean isTimeTravel() {
+    return false;
+  }
+
+  @Override
+  public String toString() {
+    return "IndexedFileIndex(" + root + ")";
+  }
+}

@@ -1,0 +1,87 @@
+package io.xskip.observe;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.scan.ScanRecord;
+import java.io.IOException;
+import java.util.List;
+
+/** What a scan of an execution read. It does not refer to the plan, so that the plan can go. */
+final class ExecutedScan implements Json.Value {
+  private final String path;
+  private final String table;
+  private final String format;
+  private final boolean isIndexed;
+  private final String refusal;
+  private final String off;
+  private final boolean isPartitionFiltered;
+  private final long filesRead;
+  private final long[] sizes;
+  private final List<ScanRecord> records;
+
+  /**
+   * Records a scan.
+   *
+   * @param off why the session's queries read all files, or an empty text
+   */
+  ExecutedScan(PhysicalScan scan, String off) {
+    path = scan.rootPath();
+    table = scan.table();
+    format = scan.format();
+    isIndexed = scan.isIndexed();
+    refusal = scan.refusal();
+    this.off = off;
+    isPartitionFiltered = scan.isPartitionFiltered();
+    filesRead = scan.filesRead();
+    records = scan.records();
+    sizes = wasAsked() ? new long[] {0, 0} : scan.sizes();
+  }
+
+  /** Returns the root of the dataset. */
+  String dataset() {
+    return wasAsked() ? ((ScanRecord) records.get(0)).root() : path;
+  }
+
+  /** Returns listed files and bytes, kept files and bytes, and how many nanoseconds xskip took. */
+  long[] totals() {
+    if (!wasAsked()) {
+      return new long[] {sizes[0], sizes[1], sizes[0], sizes[1], 0};
+    }
+    long nanos = 0;
+    for (ScanRecord record : records) {
+      nanos += record.nanos();
+    }
+    // Each index lists what the one before it has kept.
+    long[] first = ((ScanRecord) records.get(0)).counts();
+    long[] last = ((ScanRecord) records.get(records.size() - 1)).counts();
+    return new long[] {first[0], first[1], last[3], last[4], nanos};
+  }
+
+  private boolean wasAsked() {
+    return records != null && !records.isEmpty();
+  }
+
+  @Override
+  public void writeTo(JsonGenerator json) throws IOException {
+    json.writeStartObject();
+    json.writeStringField("path", path);
+    json.writeStringField("table", table);
+    json.writeStringField("format", format);
+    json.writeBooleanField("indexed", isIndexed);
+    json.writeBooleanField("asked", wasAsked());
+    json.writeNumberField("files", sizes[0]);
+    json.writeNumberField("bytes", sizes[1]);
+    json.writeStringField("refused", refusal);
+    json.writeStringField("off", off);
+    json.writeBooleanField("partition_filtered", isPartitionFiltered);
+    json.writeNumberField("files_read", filesRead);
+    json.writeArrayFieldStart("requests");
+    if (records != null) {
+      for (ScanRecord each : records) {
+        each.writeTo(json);
+      }
+    }
+    json.writeEndArray();
+    json.writeEndObject();
+  }
+}

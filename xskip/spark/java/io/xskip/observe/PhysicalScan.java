@@ -1,0 +1,224 @@
+package io.xskip.observe;
+
+import io.xskip.catalyst.Subqueries;
+import io.xskip.common.SparkCompat;
+import io.xskip.read.KnownClasses;
+import io.xskip.scan.ScanContext;
+import io.xskip.scan.ScanLog;
+import io.xskip.scan.ScanRecord;
+import io.xskip.scan.SkippingIndex;
+import java.util.List;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** A scan of files in a physical plan. */
+final class PhysicalScan {
+  private final SparkPlan node;
+
+  /** Whether the scan is in the plan of a cached relation, which does not read files again. */
+  private final boolean isCached;
+
+  private final String format;
+  private final String refusal;
+  private final FileIndex index;
+  private final Seq<Expression> partitionFilters;
+  private final Seq<Expression> dataFilters;
+
+  /** Whether dynamic partition pruning selects some of the listed files when the scan runs. */
+  private final boolean isPrunedAsItRuns;
+
+  /** The name of the table, or an empty text. */
+  private final String table;
+
+  private PhysicalScan(FileSourceScanExec node, boolean isCached) {
+    this.node = node;
+    this.isCached = isCached;
+    table =
+        node.tableIdentifier().isEmpty()
+            ? ""
+            : ((TableIdentifier) node.tableIdentifier().get()).unquotedString();
+    format = SparkCompat.format(node.relation());
+    refusal = KnownClasses.refusal(node);
+    index = node.relation().location();
+    partitionFilters = Subqueries.without(node.partitionFilters());
+    isPrunedAsItRuns = partitionFilters.length() < node.partitionFilters().length();
+    dataFilters = node.dataFilters();
+  }
+
+  private PhysicalScan(BatchScanExec node, boolean isCached) {
+    this.node = node;
+    this.isCached = isCached;
+    table = "";
+    FileScan scan = (FileScan) node.scan();
+    format = KnownClasses.format(scan);
+    refusal = KnownClasses.refusal(node);
+    index = scan.fileIndex();
+    partitionFilters = scan.partitionFilters();
+    isPrunedAsItRuns = false;
+    dataFilters = scan.dataFilters();
+  }
+
+  /**
+   * Returns the scan of a plan node, or null if it scans no files.
+   *
+   * @param isCached whether the node is in the plan of a cached relation
+   */
+  static PhysicalScan of(SparkPlan plan, boolean isCached) {
+    if (plan instanceof FileSourceScanExec) {
+      return new PhysicalScan((FileSourceScanExec) plan, isCached);
+    }
+    boolean isFileScan =
+        plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan;
+    return isFileScan ? new PhysicalScan((BatchScanExec) plan, isCached) : null;
+  }
+
+  String format() {
+    return format;
+  }
+
+  /** Returns whether the relation of this scan has an index. */
+  boolean isIndexed() {
+    return index instanceof SkippingIndex;
+  }
+
+  /** Returns what the rule does not know in this scan, or an empty text. */
+  String refusal() {
+    return isIndexed() ? "" : refusal;
+  }
+
+  /**
+   * Returns the first root path of the relation, or an empty text if partition pruning has left no
+   * partition of a table.
+   */
+  String rootPath() {
+    return index.rootPaths().isEmpty() ? "" : index.rootPaths().head().toString();
+  }
+
+  /** Returns the name of the scan's table, or an empty text. */
+  String table() {
+    return table;
+  }
+
+  /** Returns whether Spark selects files by filters on partition columns. */
+  boolean isPartitionFiltered() {
+    return isPrunedAsItRuns || !partitionFilters.isEmpty();
+  }
+
+  /** Returns how many files dynamic partition pruning has left to the scan, or -1 without it. */
+  long filesRead() {
+    return isPrunedAsItRuns ? sizes()[0] : -1;
+  }
+
+  /** Returns the records of the latest listing, or null if the scan has no index or no listing. */
+  List<ScanRecord> records() {
+    return isIndexed() ? context().latest() : null;
+  }
+
+  private ScanContext context() {
+    return ((SkippingIndex) index).context();
+  }
+
+  /**
+   * Returns whether an execution listed the files of this scan. Spark does not read the files of
+   * relations that it has cached, or of scans whose result it does not need.
+   */
+  boolean isListedBy(String execution) {
+    if (!isIndexed()) {
+      return !isCached;
+    }
+    List<ScanRecord> records = records();
+    if (records == null || !isCached) {
+      return records != null;
+    }
+    return !records.isEmpty() && ((ScanRecord) records.get(0)).query().equals(execution);
+  }
+
+  /** Returns whether the scan has listed its files to read them, or its index was asked. */
+  boolean hasRun() {
+    if (metric("numOutputRows") > 0 || metric("numFiles") > 0) {
+      return true;
+    }
+    List<ScanRecord> records = records(); // empty after an explanation without a filter
+    return records != null && !records.isEmpty();
+  }
+
+  /** Returns how many files the scan reads, and their bytes, from Spark's metrics if it ran. */
+  long[] sizes() {
+    long files = metric("numFiles");
+    if (files < 0) {
+      return listedSizes();
+    }
+    if (files == 0) {
+      // Spark sets the metric in the first execution of a plan only, and resets it before the next.
+      long[] selected = SparkCompat.selectedSizes((FileSourceScanExec) node);
+      if (selected != null) {
+        return selected;
+      }
+    }
+    return new long[] {files, Math.max(0, metric("filesSize"))};
+  }
+
+  /** Lists the files that the scan reads, and returns how many they are, and their bytes. */
+  long[] listedSizes() {
+    long files = 0;
+    long bytes = 0;
+    scala.collection.Iterator<PartitionDirectory> directories = listFiles().iterator();
+    while (directories.hasNext()) {
+      scala.collection.Iterator<FileStatusWithMetadata> statuses =
+          ((PartitionDirectory) directories.next()).files().iterator();
+      while (statuses.hasNext()) {
+        files++;
+        bytes += ((FileStatusWithMetadata) statuses.next()).fileStatus().getLen();
+      }
+    }
+    return new long[] {files, bytes};
+  }
+
+  private long metric(String name) {
+    Option<SQLMetric> metric = node.metrics().get(name);
+    return metric.isEmpty() ? -1 : SparkCompat.value((SQLMetric) metric.get());
+  }
+
+  /** Adds metrics of the scan's index to a node of an execution that is about to be announced. */
+  void addMetrics(String execution) throws Exception {
+    if (isIndexed()) {
+      context().metrics().addTo(node, execution, isCached ? null : records());
+    }
+  }
+
+  /**
+   * Counts the listing of an explanation, the first time that an execution reads its files. Spark
+   * does not list the files of a planned scan of the second data source API again.
+   */
+  void countExplained() {
+    List<ScanRecord> records = records();
+    if (records != null && context().markCounted()) {
+      ScanLog.addUsed(records);
+      for (ScanRecord record : records) {
+        record.addToCounters();
+      }
+    }
+  }
+
+  /** Returns the files that the scan reads, before dynamic partition pruning. */
+  Seq<PartitionDirectory> listFiles() {
+    return index.listFiles(partitionFilters, dataFilters);
+  }
+
+  /** Makes the next listing ask the indexes. */
+  void forgetListing() {
+    if (isIndexed()) {
+      ((SkippingIndex) index).forgetListing();
+    }
+  }
+}

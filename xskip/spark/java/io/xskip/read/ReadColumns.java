@@ -1,0 +1,274 @@
+package io.xskip.read;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.common.SparkCompat;
+import java.io.StringWriter;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What decides the values of each column of a relation beside the column's type, the options and
+ * the settings: for each property, the columns that have it, each with a text.
+ *
+ * <ul>
+ *   <li>{@code default}: the value that stands for the column in files that lack it
+ *   <li>{@code position}: the column's place in the files, where the format finds columns by place
+ *   <li>{@code name}: the exact name of a column that has upper-case letters, where the names in
+ *       files are case-sensitive in every session
+ *   <li>{@code id}: the field id, where Parquet finds columns by id
+ *   <li>{@code avro}: the field of the Avro schema with which a reader resolves the columns
+ *   <li>{@code nested}: the type of a column whose fields a reader finds by place
+ *   <li>{@code struct}: a column with structs, or a struct in one, whose nulls depend on the fields
+ *       that a query reads
+ *   <li>{@code time}: a column with dates or times, which can depend on time zones
+ *   <li>{@code corrupt}: as the text of the column without a name, that the values in corrupt
+ *       records depend on the columns that a query reads
+ *   <li>{@code schema}: the whole schema, as the text of the column without a name, for formats of
+ *       which xskip does not know how they find columns
+ * </ul>
+ */
+final class ReadColumns {
+  private static final String CORRUPT_RECORD = "columnNameOfCorruptRecord";
+  private static final String EXISTS_DEFAULT = "EXISTS_DEFAULT";
+  private static final String FIELD_ID = "parquet.field.id";
+  private static final String JSON_PARTIAL_RESULTS = "spark.sql.json.enablePartialResults";
+  private static final String ORC_BY_POSITION = "orc.force.positional.evolution";
+  private static final String ORC_LEVEL = "orc.force.positional.evolution.level";
+  private static final String PARQUET_NULL_STRUCTS =
+      "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing";
+  private static final String PARQUET_BY_ID = "spark.sql.parquet.fieldId.read.enabled";
+
+  private final String format;
+  private final StructType schema;
+  private final Map<String, String> options;
+
+  /** The text for the modes of reading in {@link #knownMode}, or null before the first request. */
+  private volatile String knownText = null;
+
+  private volatile String knownMode = null;
+
+  ReadColumns(String format, StructType schema, Map<String, String> options) {
+    this.format = format;
+    this.schema = schema;
+    this.options = options;
+  }
+
+  /** Returns the properties as a JSON object, under the settings of a session. */
+  String json(SQLConf conf) throws Exception {
+    String avro = format.equals("avro") ? AvroFields.schemaText(options) : null;
+    String mode =
+        ReadSettings.isTrue(conf, "spark.sql.caseSensitive")
+            + " "
+            + isByPosition(conf)
+            + " "
+            + ReadSettings.isTrue(conf, JSON_PARTIAL_RESULTS)
+            + " "
+            + hasNullStructs(conf)
+            + " "
+            + ReadSettings.isTrue(conf, PARQUET_BY_ID)
+            + " "
+            + corruptRecord(conf)
+            + " "
+            + avro;
+    if (!mode.equals(knownMode)) {
+      knownText = text(conf, avro);
+      knownMode = mode;
+    }
+    return knownText;
+  }
+
+  private String text(SQLConf conf, String avro) throws Exception {
+    SortedMap<String, SortedMap<String, String>> properties = new TreeMap<>();
+    if (schema != null) {
+      addDefaults(properties);
+      addTimes(properties);
+      if (format.equals("csv")) {
+        addPositions(properties, corruptRecord(conf));
+      } else if (format.equals("orc")) {
+        addPositions(properties, null);
+        if (isByPosition(conf)) {
+          addNested(properties);
+        }
+      } else if (format.equals("json")) {
+        addNames(properties, "", schema);
+        if (ReadSchema.isNested(schema)) {
+          put(properties, "corrupt", "", "");
+        }
+        if (!ReadSettings.isTrue(conf, JSON_PARTIAL_RESULTS)) {
+          put(properties, "schema", "", schema.toDDL()); // the types of all columns decide
+        }
+      } else if (format.equals("parquet")) {
+        if (ReadSettings.isTrue(conf, PARQUET_BY_ID)) {
+          addIds(properties, "", schema);
+        }
+        if (hasNullStructs(conf)) {
+          addStructs(properties, "", schema);
+        }
+      } else if (avro != null) {
+        boolean isCaseSensitive = ReadSettings.isTrue(conf, "spark.sql.caseSensitive");
+        put(properties, "avro", AvroFields.of(avro, schema, isCaseSensitive));
+      } else if (SparkCompat.readsBySchema(format)) {
+        put(properties, "schema", "", schema.toDDL());
+      }
+    }
+    return write(properties);
+  }
+
+  private static String write(SortedMap<String, SortedMap<String, String>> properties)
+      throws Exception {
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    json.writeStartObject();
+    for (Map.Entry<String, SortedMap<String, String>> property : properties.entrySet()) {
+      json.writeFieldName((String) property.getKey());
+      Json.writeStrings(json, (SortedMap<String, String>) property.getValue());
+    }
+    json.writeEndObject();
+    json.close();
+    return text.toString();
+  }
+
+  private static void put(
+      SortedMap<String, SortedMap<String, String>> properties,
+      String property,
+      SortedMap<String, String> values) {
+    properties.put(property, values);
+  }
+
+  private static void put(
+      SortedMap<String, SortedMap<String, String>> properties,
+      String property,
+      String path,
+      String value) {
+    SortedMap<String, String> values = (SortedMap<String, String>) properties.get(property);
+    if (values == null) {
+      values = new TreeMap<>();
+      properties.put(property, values);
+    }
+    values.put(path, value);
+  }
+
+  /** Adds the defaults of columns that are not NULL, which a missing column has anyway. */
+  private void addDefaults(SortedMap<String, SortedMap<String, String>> properties) {
+    for (StructField field : schema.fields()) {
+      Metadata metadata = field.metadata();
+      if (metadata.contains(EXISTS_DEFAULT)) {
+        String value = metadata.getString(EXISTS_DEFAULT);
+        if (!value.trim().equalsIgnoreCase("null")) {
+          put(properties, "default", ReadSchema.quoted(field.name()), value);
+        }
+      }
+    }
+  }
+
+  /**
+   * Adds the places of the columns.
+   *
+   * @param omitted a column that is not in the files, or null
+   */
+  private void addPositions(
+      SortedMap<String, SortedMap<String, String>> properties, String omitted) {
+    int position = 0;
+    for (StructField field : schema.fields()) {
+      if (!field.name().equals(omitted)) {
+        put(properties, "position", ReadSchema.quoted(field.name()), String.valueOf(position));
+        position++;
+      }
+    }
+  }
+
+  private void addNested(SortedMap<String, SortedMap<String, String>> properties) {
+    for (StructField field : schema.fields()) {
+      DataType type = field.dataType();
+      if (type instanceof StructType || type instanceof ArrayType || type instanceof MapType) {
+        put(properties, "nested", ReadSchema.quoted(field.name()), type.sql());
+      }
+    }
+  }
+
+  private static void addNames(
+      SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
+    for (StructField field : struct.fields()) {
+      String path = prefix + ReadSchema.quoted(field.name());
+      if (!field.name().equals(field.name().toLowerCase(Locale.ROOT))) {
+        put(properties, "name", path, field.name());
+      }
+      for (StructType nested : ReadSchema.structs(field.dataType())) {
+        addNames(properties, path + ".", nested);
+      }
+    }
+  }
+
+  private static void addIds(
+      SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
+    for (StructField field : struct.fields()) {
+      String path = prefix + ReadSchema.quoted(field.name());
+      if (field.metadata().contains(FIELD_ID)) {
+        put(properties, "id", path, String.valueOf(field.metadata().getLong(FIELD_ID)));
+      }
+      for (StructType nested : ReadSchema.structs(field.dataType())) {
+        addIds(properties, path + ".", nested);
+      }
+    }
+  }
+
+  private static void addStructs(
+      SortedMap<String, SortedMap<String, String>> properties, String prefix, StructType struct) {
+    for (StructField field : struct.fields()) {
+      String path = prefix + ReadSchema.quoted(field.name());
+      for (StructType nested : ReadSchema.structs(field.dataType())) {
+        put(properties, "struct", path, "");
+        addStructs(properties, path + ".", nested);
+      }
+    }
+  }
+
+  private void addTimes(SortedMap<String, SortedMap<String, String>> properties) {
+    for (StructField field : schema.fields()) {
+      if (ReadSchema.hasTimes(field.dataType())) {
+        put(properties, "time", ReadSchema.quoted(field.name()), "");
+      }
+    }
+  }
+
+  /** Returns whether Spark finds the fields of structs in ORC files by position. */
+  private boolean isByPosition(SQLConf conf) {
+    if (!format.equals("orc")) {
+      return false;
+    }
+    boolean isForced =
+        ReadOptions.mention(options, ORC_BY_POSITION) || ReadSettings.isTrue(conf, ORC_BY_POSITION);
+    String level = ReadSettings.effective(conf, ORC_LEVEL);
+    boolean isOfColumns = level.isEmpty() || level.equals("1");
+    return isForced && !(isOfColumns && !ReadOptions.mention(options, ORC_LEVEL));
+  }
+
+  /**
+   * Returns whether Parquet's struct is null where a file lacks all fields that a query reads. It
+   * is in every Spark without the setting.
+   */
+  private boolean hasNullStructs(SQLConf conf) {
+    return format.equals("parquet")
+        && (!ReadSettings.isKnown(PARQUET_NULL_STRUCTS)
+            || ReadSettings.isTrue(conf, PARQUET_NULL_STRUCTS));
+  }
+
+  /** Returns the name of the column of corrupt records of a CSV file, which is not in the files. */
+  private String corruptRecord(SQLConf conf) {
+    if (!format.equals("csv")) {
+      return null;
+    }
+    String given = ReadOptions.value(options, CORRUPT_RECORD);
+    return given == null ? conf.columnNameOfCorruptRecord() : given;
+  }
+}

@@ -1,0 +1,112 @@
+package io.xskip.read;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
+import java.io.StringWriter;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SortedMap;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** How a relation reads its files: the format, options, settings and schema that decide values. */
+public final class ReadProfile {
+  /** The formats whose times have no time zone and no calendar but those of Spark. */
+  private static final List<String> WITHOUT_ZONES = Arrays.asList("quixlake", "questdb");
+
+  private final String format;
+  private final SortedMap<String, String> options;
+  private final ReadColumns columns;
+  private final StructType partitionSchema;
+  private final Object session;
+  private final boolean hasTimes;
+
+  /**
+   * Creates a profile.
+   *
+   * @param options the reader options, as a Java or Scala map of strings, or null
+   * @param schema the schema of the files, or null
+   * @param session the session of the DataFrame, or null
+   */
+  public ReadProfile(
+      String format,
+      Object options,
+      StructType schema,
+      StructType partitionSchema,
+      Object session) {
+    this.format = format;
+    this.options = ReadOptions.of(options);
+    this.columns = new ReadColumns(format, schema, this.options);
+    this.partitionSchema = partitionSchema;
+    this.session = session;
+    this.hasTimes =
+        schema != null
+            && !WITHOUT_ZONES.contains(format)
+            && ReadSchema.hasTimes(schema, partitionSchema);
+  }
+
+  /** Returns the profile of a relation of the first data source API. */
+  public static ReadProfile of(HadoopFsRelation relation) {
+    return new ReadProfile(
+        SparkCompat.format(relation),
+        relation.options(),
+        relation.dataSchema(),
+        relation.partitionSchema(),
+        relation.sparkSession());
+  }
+
+  public String format() {
+    return format;
+  }
+
+  public StructType partitionSchema() {
+    return partitionSchema;
+  }
+
+  /**
+   * Returns the fields of {@link #writeFields} as a JSON object.
+   *
+   * @param conf the settings of the session that reads the relation, whatever the thread's are
+   */
+  public String json(SQLConf conf) throws Exception {
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    json.writeStartObject();
+    writeFields(json, conf, conf);
+    json.writeEndObject();
+    json.close();
+    return text.toString();
+  }
+
+  /**
+   * Writes the profile into an object, with the settings of this moment. Spark plans a query before
+   * it reads, and a setting can change in between.
+   *
+   * @param activeConf the settings of the session that runs the query
+   * @param threadConf the settings that Spark's classes find in the thread that creates the readers
+   */
+  public void writeFields(JsonGenerator json, SQLConf activeConf, SQLConf threadConf)
+      throws Exception {
+    SQLConf relationConf = session == null ? activeConf : SparkCompat.conf(session);
+    json.writeStringField("format", format);
+    json.writeFieldName("options");
+    Json.writeStrings(json, ReadOptions.deciding(options));
+    json.writeFieldName("conf");
+    SortedMap<String, String> conf = ReadSettings.values(activeConf, relationConf, hasTimes);
+    if (threadConf != activeConf && threadConf != relationConf) {
+      ReadSettings.addThread(conf, threadConf);
+    }
+    Json.writeStrings(json, conf);
+    json.writeStringField("evaluated", SkippingSettings.evaluated(activeConf));
+    json.writeStringField("columns", columns.json(relationConf));
+    json.writeObjectFieldStart("partitions");
+    for (StructField field : partitionSchema.fields()) {
+      json.writeStringField(field.name(), field.dataType().catalogString());
+    }
+    json.writeEndObject();
+  }
+}

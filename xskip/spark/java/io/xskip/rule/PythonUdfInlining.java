@@ -1,0 +1,48 @@
+package io.xskip.rule;
+
+import io.xskip.catalyst.NodeRewriter;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.Product;
+import scala.collection.immutable.Seq;
+
+/**
+ * Replaces the results of Python functions by the calls of the functions. Spark evaluates the calls
+ * in a plan node of their own, and the conditions above that node refer to the results.
+ */
+final class PythonUdfInlining extends NodeRewriter<Expression> {
+  private final Map<ExprId, Expression> callsByResult = new HashMap<>();
+
+  /**
+   * Creates the inlining of the calls that a plan node evaluates.
+   *
+   * @param evaluation a node for which {@link #isEvaluation} is true
+   */
+  PythonUdfInlining(LogicalPlan evaluation) {
+    // The first elements of BatchEvalPython and ArrowEvalPython are the calls and their results.
+    Seq<?> calls = (Seq<?>) ((Product) evaluation).productElement(0);
+    Seq<?> results = (Seq<?>) ((Product) evaluation).productElement(1);
+    for (int i = 0; i < calls.length(); i++) {
+      callsByResult.put(((Attribute) results.apply(i)).exprId(), (Expression) calls.apply(i));
+    }
+  }
+
+  /** Returns whether a plan node evaluates Python functions. */
+  static boolean isEvaluation(LogicalPlan plan) {
+    return plan.getClass().getSimpleName().endsWith("EvalPython");
+  }
+
+  @Override
+  protected boolean matches(Object node) {
+    return node instanceof Attribute && callsByResult.containsKey(((Attribute) node).exprId());
+  }
+
+  @Override
+  protected Object rewrite(Object node) {
+    return callsByResult.get(((Attribute) node).exprId());
+  }
+}

@@ -1,0 +1,98 @@
+package io.xskip.rule;
+
+import io.xskip.common.SparkCompat;
+import io.xskip.observe.PlanText;
+import io.xskip.scan.ScanContext;
+import io.xskip.scan.ScanPruner;
+import io.xskip.scan.SkippingIndex;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * The file index of an indexed relation of the first data source API. Its listing lacks the files
+ * that the indexes rule out.
+ *
+ * <p>equals and hashCode delegate, because the reuse of exchanges and of cached plans compares the
+ * relations of canonicalized scans.
+ */
+final class SkippingFileIndex implements FileIndex, SkippingIndex {
+  private final FileIndex delegate;
+  private final ScanContext context;
+
+  SkippingFileIndex(FileIndex delegate, ScanContext context) {
+    this.delegate = delegate;
+    this.context = context;
+  }
+
+  @Override
+  public ScanContext context() {
+    return context;
+  }
+
+  /** Does nothing: each listing asks the indexes. */
+  @Override
+  public void forgetListing() {}
+
+  @Override
+  public Seq<Path> rootPaths() {
+    return PlanText.rootPaths(delegate.rootPaths(), context);
+  }
+
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+  }
+
+  @Override
+  public String[] inputFiles() {
+    return delegate.inputFiles();
+  }
+
+  @Override
+  public void refresh() {
+    delegate.refresh();
+  }
+
+  @Override
+  public long sizeInBytes() {
+    return delegate.sizeInBytes();
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return delegate.partitionSchema();
+  }
+
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return delegate.metadataOpsTimeNs();
+  }
+
+  /** Implements a method that FileIndex has from Spark 4.3 on. */
+  public boolean isTimeTravel() {
+    return SparkCompat.isTimeTravel(delegate);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SkippingFileIndex
+        && ((SkippingFileIndex) other).delegate.equals(delegate)
+        && ((SkippingFileIndex) other).context.conditions().equals(context.conditions());
+  }
+
+  @Override
+  public int hashCode() {
+    return delegate.hashCode() * 31 + 7;
+  }
+
+  @Override
+  public String toString() {
+    return "SkippingFileIndex(" + delegate + ")";
+  }
+}

@@ -1,0 +1,166 @@
+package io.xskip.rule;
+
+import io.xskip.observe.PlanText;
+import io.xskip.scan.ScanContext;
+import io.xskip.scan.ScanPruner;
+import io.xskip.scan.SkippingIndex;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.LinkedHashMap;
+
+/**
+ * The file index of an indexed scan of the second data source API. FileScan requires a
+ * PartitioningAwareFileIndex: this subclass delegates all abstract members, and does not use the
+ * state of its superclass.
+ */
+final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements SkippingIndex {
+  private final PartitioningAwareFileIndex delegate;
+  private final ScanContext context;
+
+  /**
+   * The latest listing, or null. Spark lists the files of a V2 scan more than once for each plan,
+   * and each optimized plan has its own instance of this class.
+   */
+  private Listing listing = null;
+
+  SkippingV2FileIndex(
+      SparkSession session, PartitioningAwareFileIndex delegate, ScanContext context) {
+    super(session, Map$.MODULE$.<String, String>empty(), Option.empty(), NoopCache$.MODULE$);
+    this.delegate = delegate;
+    this.context = context;
+  }
+
+  @Override
+  public ScanContext context() {
+    return context;
+  }
+
+  /** A listing, with the filters and the read profile that it depends on. */
+  private static final class Listing {
+    private final Seq<Expression> partitionFilters;
+    private final Seq<Expression> dataFilters;
+    private final String profile;
+    private final Seq<PartitionDirectory> directories;
+
+    Listing(
+        Seq<Expression> partitionFilters,
+        Seq<Expression> dataFilters,
+        String profile,
+        Seq<PartitionDirectory> directories) {
+      this.partitionFilters = partitionFilters;
+      this.dataFilters = dataFilters;
+      this.profile = profile;
+      this.directories = directories;
+    }
+
+    boolean isOf(Seq<Expression> partitionFilters, Seq<Expression> dataFilters, String profile) {
+      return this.partitionFilters.equals(partitionFilters)
+          && this.dataFilters.equals(dataFilters)
+          && this.profile.equals(profile);
+    }
+
+    Seq<PartitionDirectory> directories() {
+      return directories;
+    }
+  }
+
+  @Override
+  public PartitionSpec partitionSpec() {
+    return delegate.partitionSpec();
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return delegate.partitionSchema();
+  }
+
+  @Override
+  public LinkedHashMap<Path, FileStatus> leafFiles() {
+    return delegate.leafFiles();
+  }
+
+  @Override
+  public Map<Path, FileStatus[]> leafDirToChildrenFiles() {
+    return delegate.leafDirToChildrenFiles();
+  }
+
+  @Override
+  public Seq<Path> rootPaths() {
+    return PlanText.rootPaths(delegate.rootPaths(), context);
+  }
+
+  @Override
+  public Seq<FileStatus> allFiles() {
+    return delegate.allFiles();
+  }
+
+  @Override
+  public synchronized Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    String profile;
+    try {
+      profile = context.profile().json(context.conf());
+    } catch (Throwable t) { // the request fails in the same way, and reports it
+      return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+    }
+    if (listing == null || !listing.isOf(partitionFilters, dataFilters, profile)) {
+      Seq<PartitionDirectory> directories =
+          ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+      listing = new Listing(partitionFilters, dataFilters, profile, directories);
+    }
+    return listing.directories();
+  }
+
+  @Override
+  public String[] inputFiles() {
+    return delegate.inputFiles();
+  }
+
+  @Override
+  public synchronized void refresh() {
+    listing = null;
+    delegate.refresh();
+  }
+
+  @Override
+  public synchronized void forgetListing() {
+    listing = null;
+  }
+
+  @Override
+  public long sizeInBytes() {
+    return delegate.sizeInBytes();
+  }
+
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return delegate.metadataOpsTimeNs();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SkippingV2FileIndex
+        && ((SkippingV2FileIndex) other).delegate.equals(delegate);
+  }
+
+  @Override
+  public int hashCode() {
+    return delegate.hashCode() * 31 + 7;
+  }
+
+  @Override
+  public String toString() {
+    return "SkippingV2FileIndex(" + delegate + ")";
+  }
+}

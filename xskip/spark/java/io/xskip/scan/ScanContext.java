@@ -1,0 +1,120 @@
+package io.xskip.scan;
+
+import io.xskip.catalyst.ExpressionEncoder;
+import io.xskip.catalyst.ExpressionEvaluator;
+import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
+import io.xskip.location.IndexLocation;
+import io.xskip.read.ReadProfile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** An indexed relation of a query: its indexes, how its files are read, and conditions on it. */
+public final class ScanContext {
+  private final SkippingSettings settings;
+
+  /** The settings of the session that runs the query, which can change before Spark reads. */
+  private final SQLConf conf;
+
+  private final List<IndexLocation> locations;
+  private final ReadProfile profile;
+
+  /** The encoded conditions that Spark does not pass to the scan. */
+  private final List<String> conditions = new ArrayList<>();
+
+  /** The records of the latest listing, one for each index; null before the first listing. */
+  private volatile List<ScanRecord> latest = null;
+
+  /**
+   * Whether a listing of this scan is counted: for a query, or after an explanation of the query.
+   */
+  private final AtomicBoolean isCounted = new AtomicBoolean();
+
+  private final ScanMetrics metrics = new ScanMetrics();
+  private ScanPreview preview = null;
+
+  /** The expressions of the conditions. */
+  private final ExpressionEvaluator evaluator;
+
+  public ScanContext(SkippingSettings settings, List<IndexLocation> locations, ReadProfile profile)
+      throws Exception {
+    conf = SparkCompat.conf(settings.session);
+    evaluator = new ExpressionEvaluator(conf);
+    this.settings = settings;
+    this.locations = locations;
+    this.profile = profile;
+  }
+
+  /** Adds a condition that Spark does not pass to the scan. */
+  public void addCondition(Expression condition) {
+    conditions.add(ExpressionEncoder.encode(condition, evaluator));
+  }
+
+  /** Sets the records of the latest listing. */
+  void setLatest(List<ScanRecord> records) {
+    latest = records;
+  }
+
+  /** Returns the records of the latest listing, or null if no listing ended. */
+  public List<ScanRecord> latest() {
+    return latest;
+  }
+
+  /** Marks the scan as counted, and returns whether it was not. */
+  public boolean markCounted() {
+    return isCounted.compareAndSet(false, true);
+  }
+
+  /** Sets how to find out what the scan would list. */
+  public void setPreview(ScanPreview preview) {
+    this.preview = preview;
+  }
+
+  /** Lists the files as the scan would, and returns the records, or null if they are not known. */
+  public List<ScanRecord> preview() {
+    return preview == null ? null : preview.records();
+  }
+
+  public ScanMetrics metrics() {
+    return metrics;
+  }
+
+  SkippingSettings settings() {
+    return settings;
+  }
+
+  /** Returns the settings of the session that runs the query, whatever thread lists the files. */
+  public SQLConf conf() {
+    return conf;
+  }
+
+  /** Returns the identifier of the session that runs the query, or an empty text. */
+  String sessionId() {
+    try {
+      return SparkCompat.sessionId(settings.session);
+    } catch (Exception e) {
+      return "";
+    }
+  }
+
+  List<IndexLocation> locations() {
+    return locations;
+  }
+
+  public ReadProfile profile() {
+    return profile;
+  }
+
+  /** Returns the encoded conditions that Spark does not pass to the scan. */
+  public List<String> conditions() {
+    return conditions;
+  }
+
+  /** Returns a new evaluator that contains the expressions of the conditions. */
+  ExpressionEvaluator newEvaluator() {
+    return evaluator.continued();
+  }
+}

@@ -1,0 +1,181 @@
+package io.xskip.scan;
+
+import io.xskip.common.Failures;
+import io.xskip.common.SkippingSettings;
+import io.xskip.connection.HookState;
+import io.xskip.listing.IndexedFileIndex;
+import io.xskip.location.IndexLocation;
+import io.xskip.snapshot.FileSnapshot;
+import io.xskip.snapshot.PruningAnswer;
+import io.xskip.snapshot.Snapshots;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
+
+/**
+ * Lists the files of one scan without those that the indexes rule out. After an error the scan
+ * reads all files of the listing, unless the session is in strict mode.
+ */
+public final class ScanPruner {
+  /** The first byte of an answer that refuses a query in strict mode; the reason follows. */
+  private static final byte REFUSAL = 'E';
+
+  private final ScanContext context;
+  private final FileIndex index;
+  private final Seq<Expression> partitionFilters;
+  private final Seq<Expression> dataFilters;
+
+  /**
+   * The listing, without the files that the answers so far rule out. Null before the first answer
+   * if the index applies that answer while it lists.
+   */
+  private Seq<PartitionDirectory> listing = null;
+
+  private final List<ScanRecord> records = new ArrayList<>();
+  private boolean hasAnswer = false;
+
+  /** Why a query in strict mode fails, or null. */
+  private String refusal = null;
+
+  private ScanPruner(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    this.context = context;
+    this.index = index;
+    this.partitionFilters = partitionFilters;
+    this.dataFilters = dataFilters;
+  }
+
+  /** Returns the files of an index that a scan reads. */
+  public static Seq<PartitionDirectory> listFiles(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    boolean hasConditions = !dataFilters.isEmpty() || !context.conditions().isEmpty();
+    if (!hasConditions || !HookState.isActive()) {
+      context.setLatest(Collections.<ScanRecord>emptyList());
+      return index.listFiles(partitionFilters, dataFilters);
+    }
+    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
+    pruner.prune();
+    publish(context, pruner.records);
+    return pruner.result();
+  }
+
+  /**
+   * Returns the records of the listing that a scan would make. They are not those of its latest
+   * listing, and nothing counts them.
+   */
+  static List<ScanRecord> preview(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    if (dataFilters.isEmpty() && context.conditions().isEmpty()) {
+      return Collections.<ScanRecord>emptyList();
+    }
+    if (!HookState.isActive()) {
+      return null;
+    }
+    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
+    pruner.prune();
+    return pruner.records;
+  }
+
+  /** Makes the records of a scan's latest listing known where Spark shows queries. */
+  private static void publish(ScanContext context, List<ScanRecord> records) {
+    context.setLatest(records);
+    if (Explanation.current() != null) {
+      return;
+    }
+    context.markCounted();
+    try {
+      for (ScanRecord record : records) {
+        record.addToCounters();
+      }
+      context.metrics().publish(records);
+    } catch (Throwable t) {
+      Failures.logDebug("the publication of a listing", t);
+    }
+  }
+
+  private void prune() {
+    if (!(index instanceof IndexedFileIndex)) {
+      listing = index.listFiles(partitionFilters, dataFilters);
+    }
+    try {
+      applyAnswers();
+    } catch (Throwable t) {
+      Failures.logFailure("pruning", t);
+      if (context.settings().strict) {
+        refusal = String.valueOf(t);
+      }
+    }
+    if (listing == null) {
+      listing = index.listFiles(partitionFilters, dataFilters);
+    }
+  }
+
+  /** Returns the pruned listing, or throws the refusal of a query in strict mode. */
+  private Seq<PartitionDirectory> result() {
+    SkippingSettings settings = context.settings();
+    if (settings.strict && refusal != null) {
+      throw new IllegalArgumentException("xskip (strict): " + refusal); // PySpark shows its message
+    }
+    return hasAnswer && settings.evaluate ? noFiles() : listing;
+  }
+
+  /** Asks each index. An answer rules out files of its own dataset only: any order is sound. */
+  private void applyAnswers() throws Throwable {
+    for (IndexLocation location : context.locations()) {
+      applyAnswer(location);
+      if (refusal != null) {
+        return;
+      }
+    }
+  }
+
+  private void applyAnswer(IndexLocation location) throws Throwable {
+    long start = System.nanoTime();
+    PruningRequest request = new PruningRequest(location, context, dataFilters);
+    byte[] bytes = request.send();
+    long received = System.nanoTime();
+    if (bytes != null && bytes.length > 0 && bytes[0] == REFUSAL) {
+      refusal = new String(bytes, 1, bytes.length - 1, StandardCharsets.UTF_8);
+      return;
+    }
+    FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
+    PruningAnswer answer = PruningAnswer.parse(bytes, snapshot, location.names());
+    if (listing == null) {
+      listing = ((IndexedFileIndex) index).listFiles(partitionFilters, dataFilters, answer);
+    } else {
+      listing = answer.filter(listing, context.profile().partitionSchema());
+    }
+    hasAnswer |= bytes != null;
+    ScanRecord scan =
+        new ScanRecord(
+            request.id(),
+            location.root(),
+            context.profile().format(),
+            context.sessionId(),
+            answer,
+            bytes != null && context.settings().evaluate,
+            received - start,
+            System.nanoTime() - received);
+    ScanLog.add(scan);
+    records.add(scan);
+  }
+
+  private static Seq<PartitionDirectory> noFiles() {
+    return new VectorBuilder<PartitionDirectory>().result();
+  }
+}

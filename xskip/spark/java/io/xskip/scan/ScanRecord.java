@@ -1,0 +1,136 @@
+package io.xskip.scan;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.common.SkippingSource;
+import io.xskip.common.SparkCompat;
+import io.xskip.snapshot.ListedFiles;
+import io.xskip.snapshot.PruningAnswer;
+import java.io.IOException;
+
+/** The counts and times of one pruning request, and the query that it belongs to. */
+public final class ScanRecord implements Json.Value {
+  /** The keys of the counts, in the order of {@code PruningCounts.all()}. */
+  private static final String[] COUNTS = {"listed", "listed_bytes", "known", "kept", "kept_bytes"};
+
+  private static final double NANOS_PER_MILLI = 1e6;
+
+  private final long id;
+  private final String root;
+  private final String format;
+  private final String query;
+  private final String session;
+  private final long[] counts;
+  private final int indexes;
+  private final long requestNanos;
+  private final long filterNanos;
+  private final boolean evaluated;
+
+  /** The files of the listing, or null after {@link #forgetFiles}. */
+  private volatile ListedFiles files;
+
+  /**
+   * Creates the record of a request of the current thread.
+   *
+   * @param id the number of the request
+   * @param root the root of the dataset
+   * @param format the format of the dataset's files
+   * @param session the identifier of the query's session, or an empty text
+   * @param answer the answer, which was applied to the listing
+   * @param evaluated whether the scan reads no files, because the session only counts them
+   * @param requestNanos how long Python took to answer
+   * @param filterNanos how long the hook took to filter the listing
+   */
+  ScanRecord(
+      long id,
+      String root,
+      String format,
+      String session,
+      PruningAnswer answer,
+      boolean evaluated,
+      long requestNanos,
+      long filterNanos) {
+    this.id = id;
+    this.root = root;
+    this.format = format;
+    this.counts = answer.counts().all();
+    this.indexes = answer.indexes();
+    this.files = answer.files();
+    this.requestNanos = requestNanos;
+    this.filterNanos = filterNanos;
+    this.evaluated = evaluated;
+    this.query = currentQuery();
+    this.session = session;
+  }
+
+  private static String currentQuery() {
+    String explain = Explanation.current();
+    if (explain != null) {
+      return explain;
+    }
+    String id = SparkCompat.executionId();
+    return id == null ? "" : id;
+  }
+
+  long id() {
+    return id;
+  }
+
+  public String root() {
+    return root;
+  }
+
+  /** Returns the number of the SQL execution, the name of an explain, or an empty text. */
+  public String query() {
+    return query;
+  }
+
+  /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
+  public long[] counts() {
+    return counts;
+  }
+
+  /** Returns how many indexes the answer is based on. */
+  public int indexes() {
+    return indexes;
+  }
+
+  /** Returns the files of the listing, or null if the record no longer has them. */
+  ListedFiles files() {
+    return files;
+  }
+
+  /** Forgets the files of the listing. */
+  void forgetFiles() {
+    files = null;
+  }
+
+  /** Adds the counts and times to the counters of the process. */
+  public void addToCounters() {
+    long[] files = {counts[0], counts[0] - counts[3]};
+    long[] bytes = {counts[1], counts[1] - counts[4]};
+    SkippingSource.count(files, bytes, nanos());
+  }
+
+  /** Returns how long Python and the hook took, in nanoseconds. */
+  public long nanos() {
+    return requestNanos + filterNanos;
+  }
+
+  @Override
+  public void writeTo(JsonGenerator json) throws IOException {
+    json.writeStartObject();
+    json.writeNumberField("id", id);
+    json.writeStringField("root", root);
+    json.writeStringField("format", format);
+    json.writeStringField("query", query);
+    json.writeStringField("session", session);
+    for (int i = 0; i < COUNTS.length; i++) {
+      json.writeNumberField(COUNTS[i], counts[i]);
+    }
+    json.writeNumberField("asked_ms", requestNanos / NANOS_PER_MILLI);
+    json.writeNumberField("filtered_ms", filterNanos / NANOS_PER_MILLI);
+    json.writeBooleanField("evaluated", evaluated);
+    json.writeEndObject();
+  }
+}
