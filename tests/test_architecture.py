@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "xskip"
@@ -103,30 +100,63 @@ def test_the_table_of_the_layers_is_complete() -> None:
     assert tuple(table) == LAYERS
 
 
-@pytest.mark.parametrize("path", JAVA, ids=lambda p: p.stem)
-def test_java_imports_come_from_the_same_package_or_from_below(path: Path) -> None:
+def test_java_imports_come_from_the_same_package_or_from_below() -> None:
     packages = re.findall(r"^``io/xskip/(\w+)`` ", (ROOT / "CONTRIBUTING.rst").read_text(), re.MULTILINE)
-    below = packages[: packages.index(path.parent.name) + 1]
-    assert set(re.findall(r"^import io\.xskip\.(\w+)\.", path.read_text(), re.MULTILINE)) <= set(below)
+    assert {path.parent.name for path in JAVA} == {*packages, "questdb"}
+    upward = {
+        path.name: above
+        for path in JAVA
+        for imports in [set(re.findall(r"^import io\.xskip\.(\w+)\.", path.read_text(), re.MULTILINE))]
+        if (above := imports - set(packages[: packages.index(path.parent.name) + 1]))
+    }
+    assert upward == {}
+
+
+def java_words(path: Path) -> set[str]:
+    """Return the words of a Java file outside of texts and comments."""
+    without = re.sub(
+        r"""'(?:\\.|[^\\'])'|"(?:\\.|[^"\\])*"|/\*.*?\*/|//[^\n]*""", " ", path.read_text(), flags=re.DOTALL
+    )
+    return set(re.findall(r"\w+", without))
+
+
+def test_no_java_classes_refer_to_each_other_in_a_circle() -> None:
+    """Packages order most classes; within a package, files must have an order too."""
+    classes = {path.stem: path for path in JAVA}
+    assert len(classes) == len(JAVA)
+    uses = {
+        name: {w for w in java_words(path) if w != name and w in classes and classes[w].parent == path.parent}
+        for name, path in classes.items()
+    }
+    assert sum(map(len, uses.values())) > 100
+    while leaves := [name for name, used in uses.items() if not used & uses.keys()]:
+        for name in leaves:
+            del uses[name]
+    assert uses == {}
 
 
 #: The Java files that look at the thread's session: to restore it, or where Spark has made it that of the query.
 _OF_THREADS = {"CallbackExecutor", "HookState", "SparkCompat"}
 
 
-@pytest.mark.parametrize("path", JAVA, ids=lambda p: p.stem)
-def test_java_gets_its_session_from_the_caller(path: Path) -> None:
+def test_java_gets_its_session_from_the_caller() -> None:
     """Only a request for files looks at the thread's settings, because Spark's readers take some of them."""
-    text = path.read_text()
-    assert not re.search(r"SparkSession\.active\(|getDefaultSession|SparkEnv\$?\.", text)
-    assert "getActiveSession" not in text or path.stem in _OF_THREADS
-    assert "SQLConf.get()" not in text or path.stem == "PruningRequest"
+    texts = {path.stem: path.read_text() for path in JAVA}
+    assert [
+        n for n, text in texts.items() if re.search(r"SparkSession\.active\(|getDefaultSession|SparkEnv\$?\.", text)
+    ] == []
+    assert {name for name, text in texts.items() if "getActiveSession" in text} <= _OF_THREADS
+    assert {name for name, text in texts.items() if "SQLConf.get()" in text} == {"PruningRequest"}
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imports_come_from_the_same_layer_or_from_below(module: Any) -> None:
-    own = LAYERS.index(layer_of(module))
-    assert {other for other in own_imports(module) if LAYERS.index(layer_of(other)) > own} == set()
+def test_imports_come_from_the_same_layer_or_from_below() -> None:
+    upward = {
+        (module, other)
+        for module in FILES
+        for other in own_imports(module)
+        if LAYERS.index(layer_of(other)) > LAYERS.index(layer_of(module))
+    }
+    assert upward == set()
 
 
 def test_no_test_imports_another() -> None:
@@ -152,32 +182,40 @@ def test_there_are_no_cycles() -> None:
     assert done == set(FILES)
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if layer_of(m) in SPARK_FREE])
-def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexes(module: Any) -> None:
-    nodes = outside_functions(tree(module)) if module.startswith("indexes.") else ast.walk(tree(module))
-    assert [ast.unparse(node) for node in nodes if names_root(node, "pyspark", "py4j")] == []
+def imports_of(module: str, nodes: Iterator[ast.AST], *roots: str) -> list[str]:
+    """Return the imports of some packages among the nodes of a module, each with the module's name."""
+    return [f"{module}: {ast.unparse(node)}" for node in nodes if names_root(node, *roots)]
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if layer_of(m) != "spark.bridge"])
-def test_py4j_is_imported_by_the_bridge_alone(module: Any) -> None:
-    assert [ast.unparse(node) for node in ast.walk(tree(module)) if names_root(node, "py4j")] == []
+def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexes() -> None:
+    free = [m for m in FILES if layer_of(m) in SPARK_FREE]
+    nodes = {m: outside_functions(tree(m)) if m.startswith("indexes.") else ast.walk(tree(m)) for m in free}
+    assert [line for module in free for line in imports_of(module, nodes[module], "pyspark", "py4j")] == []
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if m not in PARQUET and not m.startswith("metadatastore")])
-def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module: Any) -> None:
-    found = {name for node in ast.walk(tree(module)) for name in imported(node)}
-    assert not {name for name in found if name.startswith("pyarrow.parquet")}
+def test_py4j_is_imported_by_the_bridge_alone() -> None:
+    importing = {layer_of(module) for module in FILES if imports_of(module, ast.walk(tree(module)), "py4j")}
+    assert importing == {"spark.bridge"}
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_dependencies_that_executors_may_lack_are_imported_inside_functions(module: Any) -> None:
-    nodes = outside_functions(tree(module))
-    assert [ast.unparse(node) for node in nodes if names_root(node, *DRIVER_ONLY)] == []
+def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers() -> None:
+    importing = {
+        module
+        for module in FILES
+        for node in ast.walk(tree(module))
+        if any(name.startswith("pyarrow.parquet") for name in imported(node))
+    }
+    assert {module for module in importing if not module.startswith("metadatastore")} == PARQUET
 
 
-@pytest.mark.parametrize("path", [*FILES.values(), *JAVA], ids=lambda p: p.name)
-def test_files_are_short(path: Any) -> None:
-    assert len(path.read_text().splitlines()) < MAX_FILE_LINES
+def test_dependencies_that_executors_may_lack_are_imported_inside_functions() -> None:
+    found = [line for module in FILES for line in imports_of(module, outside_functions(tree(module)), *DRIVER_ONLY)]
+    assert found == []
+
+
+def test_files_are_short() -> None:
+    lines = {path: len(path.read_text().splitlines()) for path in (*FILES.values(), *JAVA)}
+    assert {path.name: count for path, count in lines.items() if count >= MAX_FILE_LINES} == {}
 
 
 def test_the_wheel_holds_every_file_of_the_package() -> None:
@@ -210,9 +248,14 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return whole
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_functions_are_short(module: Any) -> None:
-    assert [f"{f.name}: {code_lines(f)} lines" for f in functions(module) if code_lines(f) >= MAX_FUNCTION_LINES] == []
+def test_functions_are_short() -> None:
+    long = [
+        f"{module}.{f.name}: {code_lines(f)} lines"
+        for module in FILES
+        for f in functions(module)
+        if code_lines(f) >= MAX_FUNCTION_LINES
+    ]
+    assert long == []
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
@@ -220,16 +263,20 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
     return [a for a in found if a.arg not in ("self", "cls")]
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_functions_have_few_parameters(module: Any) -> None:
-    many = [f"{f.name}: {len(parameters(f))}" for f in functions(module) if len(parameters(f)) > MAX_PARAMETERS]
+def test_functions_have_few_parameters() -> None:
+    many = [
+        f"{module}.{f.name}: {len(parameters(f))}"
+        for module in FILES
+        for f in functions(module)
+        if len(parameters(f)) > MAX_PARAMETERS
+    ]
     assert many == []
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_truth_values_are_passed_by_name(module: Any) -> None:
+def test_truth_values_are_passed_by_name() -> None:
     unnamed = [
-        f"{f.name}({a.arg})"
+        f"{module}.{f.name}({a.arg})"
+        for module in FILES
         for f in functions(module)
         for a in (*f.args.posonlyargs, *f.args.args)
         if a.annotation is not None and "bool" in re.findall(r"[\w.]+", ast.unparse(a.annotation))
@@ -237,18 +284,29 @@ def test_truth_values_are_passed_by_name(module: Any) -> None:
     assert unnamed == []
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_no_bare_except(module: Any) -> None:
-    assert not [n.lineno for n in ast.walk(tree(module)) if isinstance(n, ast.ExceptHandler) and n.type is None]
+def test_no_bare_except() -> None:
+    bare = [
+        f"{module}:{n.lineno}"
+        for module in FILES
+        for n in ast.walk(tree(module))
+        if isinstance(n, ast.ExceptHandler) and n.type is None
+    ]
+    assert bare == []
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_modules_say_what_they_are_and_what_they_export(module: Any) -> None:
-    assert ast.get_docstring(tree(module))
-    exported = [ast.unparse(n.value) for n in tree(module).body
-                if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"]  # fmt: skip
-    for names in map(ast.literal_eval, exported):
-        assert len(names) == len(set(names))
+def test_modules_say_what_they_are() -> None:
+    assert [module for module in FILES if not ast.get_docstring(tree(module))] == []
+
+
+def test_modules_export_each_name_once() -> None:
+    exported = {
+        module: ast.literal_eval(ast.unparse(n.value))
+        for module in FILES
+        for n in tree(module).body
+        if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"
+    }
+    assert len(exported) > 100
+    assert {module for module, names in exported.items() if len(names) != len(set(names))} == set()
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
@@ -266,10 +324,9 @@ def test_no_rule_is_defined_twice() -> None:
     assert len(every) == len(set(every)) > 0
 
 
-@pytest.mark.parametrize("spec", RULES)
-def test_every_rule_is_cited_by_a_test(spec: Any) -> None:
-    assert RULES[spec]
-    assert sorted(set(RULES[spec]) - CITATIONS) == []
+def test_every_rule_is_cited_by_a_test() -> None:
+    assert [spec for spec, rules in RULES.items() if not rules] == []
+    assert sorted(rule for rules in RULES.values() for rule in rules if rule not in CITATIONS) == []
 
 
 def test_every_citation_is_of_a_rule() -> None:
@@ -279,8 +336,12 @@ def test_every_citation_is_of_a_rule() -> None:
     assert sorted(rule for rule in CITATIONS - every if rule.split("-")[0] in families) == []
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda p: p.name)
-def test_every_rule_stands_at_the_start_of_a_line(path: Any) -> None:
+def test_every_rule_stands_at_the_start_of_a_line() -> None:
     """Each rule begins a line, because the other tests do not find a rule inside of a paragraph."""
-    text = path.read_text()
-    assert len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) == len(DEFINED.findall(text))
+    texts = {path.name: path.read_text() for path in SPECS}
+    elsewhere = {
+        name
+        for name, text in texts.items()
+        if len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) != len(DEFINED.findall(text))
+    }
+    assert elsewhere == set()

@@ -1,5 +1,6 @@
 package io.xskip.collect;
 
+import io.xskip.files.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
@@ -8,13 +9,12 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
 /** A file index that lists a fixed subset of the files of another index. */
-final class FileSubset implements FileIndex {
+final class FileSubset extends SimpleFileIndex {
   private final FileIndex delegate;
   private final Seq<PartitionDirectory> directories;
   private final List<String> names = new ArrayList<>();
@@ -54,9 +54,6 @@ final class FileSubset implements FileIndex {
   }
 
   @Override
-  public void refresh() {}
-
-  @Override
   public long sizeInBytes() {
     return sizeInBytes;
   }
@@ -64,11 +61,6 @@ final class FileSubset implements FileIndex {
   @Override
   public StructType partitionSchema() {
     return delegate.partitionSchema();
-  }
-
-  @Override
-  public Option<Object> metadataOpsTimeNs() {
-    return Option.empty();
   }
 
   /** Returns false; {@code FileIndex} declares the method from Spark 4.3 on. */

@@ -8,21 +8,15 @@ import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
@@ -34,15 +28,6 @@ import org.apache.hadoop.io.IOUtils;
  * with all its content or not at all.
  */
 public final class HadoopFiles {
-  /**
-   * The schemes of object stores, where a put is atomic and a rename is a copy. On other file
-   * systems a rename is atomic and a write is not.
-   */
-  private static final Set<String> OBJECT_STORES =
-      new HashSet<>(
-          Arrays.asList(
-              "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"));
-
   private static final String CONDITIONAL_OVERWRITE = "fs.option.create.conditional.overwrite";
 
   private static final int MAX_LENGTHS = 10000;
@@ -55,15 +40,6 @@ public final class HadoopFiles {
    * saves a request to the store before each read.
    */
   private static final ConcurrentHashMap<String, Long> listedLengths = new ConcurrentHashMap<>();
-
-  private static FileSystem fileSystem(Path path) throws IOException {
-    return path.getFileSystem(SparkCompat.hadoopConf());
-  }
-
-  private static boolean isObjectStore(Path path) {
-    String scheme = path.toUri().getScheme();
-    return scheme != null && OBJECT_STORES.contains(scheme);
-  }
 
   /** Returns a new hidden name next to a path. */
   private static Path temporary(Path path) {
@@ -120,7 +96,7 @@ public final class HadoopFiles {
 
   private static FileStatus[] entries(Path directory) throws IOException {
     try {
-      return fileSystem(directory).listStatus(directory);
+      return FileContent.fileSystem(directory).listStatus(directory);
     } catch (FileNotFoundException e) {
       return new FileStatus[0];
     }
@@ -137,7 +113,7 @@ public final class HadoopFiles {
       try {
         return FileListing.of(visibleFiles(path));
       } catch (FileNotFoundException e) {
-        if (!fileSystem(path).exists(path)) {
+        if (!FileContent.fileSystem(path).exists(path)) {
           return FileListing.of(new ArrayList<FileStatus>());
         }
         if (attempt == MAX_LISTINGS) { // directories below disappear all the time
@@ -149,7 +125,8 @@ public final class HadoopFiles {
 
   private static List<FileStatus> visibleFiles(Path directory) throws IOException {
     List<FileStatus> files = new ArrayList<>();
-    RemoteIterator<LocatedFileStatus> found = fileSystem(directory).listFiles(directory, true);
+    RemoteIterator<LocatedFileStatus> found =
+        FileContent.fileSystem(directory).listFiles(directory, true);
     while (found.hasNext()) {
       FileStatus file = (FileStatus) found.next();
       String name = file.getPath().getName();
@@ -182,9 +159,9 @@ public final class HadoopFiles {
     Path path = new Path(file);
     try {
       try {
-        return bytes(path, listedLength(path));
+        return FileContent.bytes(path, listedLength(path));
       } catch (EOFException e) { // since the listing, a shorter file has taken the name
-        return bytes(path, null);
+        return FileContent.bytes(path, null);
       }
     } catch (FileNotFoundException e) {
       return null;
@@ -196,48 +173,11 @@ public final class HadoopFiles {
     return ListedFile.read(paths, lengths, threads);
   }
 
-  /**
-   * Returns the bytes of a file.
-   *
-   * @param knownLength the length in a listing, which saves requests, or null
-   */
-  static byte[] bytes(Path path, Long knownLength) throws Exception {
-    long length =
-        knownLength == null
-            ? fileSystem(path).getFileStatus(path).getLen()
-            : knownLength.longValue();
-    byte[] bytes = new byte[(int) length];
-    FSDataInputStream in = open(path, knownLength);
-    try {
-      in.readFully(bytes);
-    } finally {
-      in.close();
-    }
-    return bytes;
-  }
-
-  private static FSDataInputStream open(Path path, Long knownLength) throws Exception {
-    if (knownLength == null || !isObjectStore(path)) {
-      return fileSystem(path).open(path);
-    }
-    FutureDataInputStreamBuilder builder = fileSystem(path).openFile(path);
-    builder.opt("fs.option.openfile.length", knownLength.toString());
-    builder.opt("fs.option.openfile.read.policy", "whole-file");
-    try {
-      return (FSDataInputStream) builder.build().get();
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof Exception) {
-        throw (Exception) e.getCause();
-      }
-      throw e;
-    }
-  }
-
   /** Copies a file to a local path; returns false if the file does not exist. */
   public boolean fetch(String file, String local) throws Exception {
     Path path = new Path(file);
     try {
-      FSDataInputStream in = open(path, listedLength(path));
+      FSDataInputStream in = FileContent.open(path, listedLength(path));
       try {
         FileOutputStream out = new FileOutputStream(local);
         try {
@@ -258,16 +198,16 @@ public final class HadoopFiles {
   public void add(String local, String file) throws IOException {
     Path path = new Path(file);
     Path source = new Path("file:" + local);
-    if (isObjectStore(path)) {
-      fileSystem(path).copyFromLocalFile(false, true, source, path);
+    if (FileContent.isObjectStore(path)) {
+      FileContent.fileSystem(path).copyFromLocalFile(false, true, source, path);
       return;
     }
     Path temporary = temporary(path);
     try {
-      fileSystem(path).copyFromLocalFile(false, true, source, temporary);
+      FileContent.fileSystem(path).copyFromLocalFile(false, true, source, temporary);
       rename(temporary, path);
     } finally {
-      fileSystem(path).delete(temporary, false);
+      FileContent.fileSystem(path).delete(temporary, false);
     }
   }
 
@@ -275,7 +215,7 @@ public final class HadoopFiles {
   public boolean putIfAbsent(String file, byte[] data) throws Exception {
     Path path = new Path(file);
     try {
-      if (isObjectStore(path)) {
+      if (FileContent.isObjectStore(path)) {
         create(path, data);
       } else {
         createByRename(path, data);
@@ -295,16 +235,16 @@ public final class HadoopFiles {
       create(temporary, data);
       rename(temporary, path);
     } finally {
-      fileSystem(path).delete(temporary, false);
+      FileContent.fileSystem(path).delete(temporary, false);
     }
   }
 
   /** Creates a file; an object store creates it only if the name is free. */
   private static void create(Path path, byte[] data) throws IOException {
-    if (!isObjectStore(path)) {
-      fileSystem(path).mkdirs(path.getParent());
+    if (!FileContent.isObjectStore(path)) {
+      FileContent.fileSystem(path).mkdirs(path.getParent());
     }
-    FSDataOutputStreamBuilder<?, ?> builder = fileSystem(path).createFile(path);
+    FSDataOutputStreamBuilder<?, ?> builder = FileContent.fileSystem(path).createFile(path);
     builder.recursive();
     builder.overwrite(false);
     // S3A sends If-None-Match for this option; other file systems ignore it
@@ -349,20 +289,20 @@ public final class HadoopFiles {
     String scheme = path.toUri().getScheme();
     return scheme == null
         || !scheme.startsWith("s3")
-        || fileSystem(path).hasPathCapability(path, CONDITIONAL_OVERWRITE);
+        || FileContent.fileSystem(path).hasPathCapability(path, CONDITIONAL_OVERWRITE);
   }
 
   /** Removes files; ignores files that do not exist. */
   public void remove(String[] files) throws IOException {
     for (String file : files) {
       Path path = new Path(file);
-      fileSystem(path).delete(path, false);
+      FileContent.fileSystem(path).delete(path, false);
     }
   }
 
   /** Removes a directory with all its contents. */
   public void removeTree(String directory) throws IOException {
     Path path = new Path(directory);
-    fileSystem(path).delete(path, true);
+    FileContent.fileSystem(path).delete(path, true);
   }
 }

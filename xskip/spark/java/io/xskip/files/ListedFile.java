@@ -81,9 +81,9 @@ final class ListedFile implements Callable<byte[]> {
     Path file = new Path(path);
     try {
       try {
-        return HadoopFiles.bytes(file, Long.valueOf(length));
+        return FileContent.bytes(file, Long.valueOf(length));
       } catch (EOFException e) { // since the listing, a shorter file has taken the name
-        return HadoopFiles.bytes(file, null);
+        return FileContent.bytes(file, null);
       }
     } catch (FileNotFoundException e) {
       return null;

@@ -4,6 +4,7 @@ import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
 import io.xskip.common.RootNames;
 import io.xskip.common.SkippingSettings;
+import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
@@ -23,7 +24,6 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
@@ -33,7 +33,7 @@ import scala.collection.immutable.VectorBuilder;
  * were listed. Spark does not list the other directories. A file status is created only for files
  * that a query reads.
  */
-public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
+public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexLocation {
   private static final long BLOCK_SIZE = 128L << 20;
 
   private final long token;
@@ -285,16 +285,6 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   @Override
   public StructType partitionSchema() {
     return partitionSchema;
-  }
-
-  @Override
-  public Option<Object> metadataOpsTimeNs() {
-    return Option.empty();
-  }
-
-  /** Implements a method that FileIndex has from Spark 4.3 on. */
-  public boolean isTimeTravel() {
-    return false;
   }
 
   @Override

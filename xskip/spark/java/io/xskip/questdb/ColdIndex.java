@@ -1,17 +1,15 @@
 package io.xskip.questdb;
 
 import io.xskip.common.SkippingSettings;
+import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.types.StructType;
-import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
@@ -20,7 +18,7 @@ import scala.collection.immutable.VectorBuilder;
  * The files of a group of a cold tier that are read with the current transaction of the table. A
  * listing lacks the files whose times no filter on the designated timestamp matches.
  */
-final class ColdIndex implements FileIndex, OwnIndexLocation {
+final class ColdIndex extends SimpleFileIndex implements OwnIndexLocation {
   private final TableState state;
   private final String group;
 
@@ -78,21 +76,6 @@ final class ColdIndex implements FileIndex, OwnIndexLocation {
       sum += file.status.getLen();
     }
     return sum;
-  }
-
-  @Override
-  public StructType partitionSchema() {
-    return new StructType();
-  }
-
-  @Override
-  public Option<Object> metadataOpsTimeNs() {
-    return Option.empty();
-  }
-
-  /** Implements a method that FileIndex has from Spark 4.3 on. */
-  public boolean isTimeTravel() {
-    return false;
   }
 
   @Override

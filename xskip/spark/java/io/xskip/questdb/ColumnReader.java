@@ -20,13 +20,6 @@ abstract class ColumnReader implements Closeable {
     this.top = piece.top(column);
   }
 
-  /** Returns the reader of a column. */
-  static ColumnReader of(Piece piece, TableColumn column, DataType type) {
-    return column.width > 0
-        ? new FixedReader(piece, column, type)
-        : new VariableReader(piece, column, type);
-  }
-
   /** Returns how many of some rows are read at once at most, at least one. */
   abstract int limit(long first, int count);
 

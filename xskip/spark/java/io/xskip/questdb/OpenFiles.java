@@ -32,7 +32,6 @@ final class OpenFiles implements Closeable {
   private static final int PART_OF_DESCRIPTORS = 8;
 
   private static final String PREFIX = "xskip.questdb.open.";
-  private static final String DESCRIPTORS = "/proc/self/fd/";
 
   private final String token = PREFIX + UUID.randomUUID();
   private final List<RandomAccessFile> files = new ArrayList<>();
@@ -42,7 +41,7 @@ final class OpenFiles implements Closeable {
   private final long limit = limit();
 
   /** Whether there are too many files, or the system cannot open files by number. */
-  private boolean isFull = !Files.isDirectory(Paths.get(DESCRIPTORS));
+  private boolean isFull = !Files.isDirectory(Paths.get(OpenPiece.DESCRIPTORS));
 
   private OpenFiles(int pieces) {
     names = new String[pieces][];
@@ -68,12 +67,13 @@ final class OpenFiles implements Closeable {
   /**
    * Opens the files of pieces, until there are too many.
    *
+   * @param folders the folder of each piece, or the path of its Parquet file
    * @throws FileNotFoundException if a server has removed a file
    */
-  synchronized void add(TableDescription table, boolean[] wanted) throws FileNotFoundException {
+  synchronized void add(String[] folders, boolean[] wanted) throws FileNotFoundException {
     for (int i = 0; i < wanted.length && !isFull; i++) {
       if (wanted[i] && numbers[i] == null) {
-        File place = new File(table.folder(i));
+        File place = new File(folders[i]);
         boolean isParquet = place.getName().equals(Piece.PARQUET_FILE);
         add(i, isParquet ? place.getParentFile() : place);
       }
@@ -141,10 +141,5 @@ final class OpenFiles implements Closeable {
     files.clear();
     Arrays.fill(names, null); // executions are remembered for long
     Arrays.fill(numbers, null);
-  }
-
-  /** Returns the path of a descriptor. */
-  static String path(int number) {
-    return DESCRIPTORS + number;
   }
 }

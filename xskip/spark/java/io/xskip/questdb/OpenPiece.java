@@ -6,6 +6,9 @@ import java.io.Serializable;
 final class OpenPiece implements Serializable {
   private static final long serialVersionUID = 1L;
 
+  /** The folder in which the system has a file for each open descriptor. */
+  static final String DESCRIPTORS = "/proc/self/fd/";
+
   private final String token;
   private final String[] names;
   private final int[] numbers;
@@ -23,7 +26,7 @@ final class OpenPiece implements Serializable {
   String path(String name) {
     for (int i = 0; i < names.length && isOpen(); i++) {
       if (names[i].equals(name)) {
-        return OpenFiles.path(numbers[i]);
+        return DESCRIPTORS + numbers[i];
       }
     }
     return null;

@@ -2,6 +2,7 @@ package io.xskip.questdb;
 
 import io.xskip.common.Paths;
 import io.xskip.common.SkippingSettings;
+import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
@@ -12,12 +13,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.sources.Filter;
-import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
@@ -32,7 +31,7 @@ import scala.collection.immutable.VectorBuilder;
  * identifies the rows of the piece, so that an index notices changes. Each file carries its {@link
  * Piece}.
  */
-final class PieceIndex implements FileIndex, OwnIndexLocation {
+final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
   private static final String SCHEME = "questdb";
   private static final String PIECE = "__xskip_piece";
   private static final long BLOCK_SIZE = 128L << 20;
@@ -178,21 +177,6 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
       sum += table.bytes(i);
     }
     return sum;
-  }
-
-  @Override
-  public StructType partitionSchema() {
-    return new StructType();
-  }
-
-  @Override
-  public Option<Object> metadataOpsTimeNs() {
-    return Option.empty();
-  }
-
-  /** Implements a method that FileIndex has from Spark 4.3 on. */
-  public boolean isTimeTravel() {
-    return false;
   }
 
   @Override

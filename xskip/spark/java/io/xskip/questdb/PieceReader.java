@@ -3,6 +3,7 @@ package io.xskip.questdb;
 import java.io.Serializable;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
@@ -57,7 +58,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     try {
       for (int i = 0; i < readers.length; i++) {
         TableColumn column = piece.snapshot.column(required.apply(i).name());
-        readers[i] = ColumnReader.of(piece, column, required.apply(i).dataType());
+        readers[i] = columnReader(piece, column, required.apply(i).dataType());
       }
       long[] rows = {
         rowAt(piece, file.start(), file.fileSize()),
@@ -139,5 +140,11 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   /** Returns the first row of the split that begins at a byte. */
   private static long rowAt(Piece piece, long place, long size) {
     return place >= size ? piece.rows : (long) ((double) piece.rows / size * place);
+  }
+
+  private static ColumnReader columnReader(Piece piece, TableColumn column, DataType type) {
+    return column.width > 0
+        ? new FixedReader(piece, column, type)
+        : new VariableReader(piece, column, type);
   }
 }

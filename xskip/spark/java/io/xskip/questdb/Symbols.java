@@ -1,8 +1,11 @@
 package io.xskip.questdb;
 
 import io.xskip.common.Bytes;
+import java.lang.ref.SoftReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -31,7 +34,7 @@ final class Symbols {
       return NONE;
     }
     String key = key(piece, column);
-    Symbols known = SymbolCache.get(key);
+    Symbols known = Cache.get(key);
     return known == null ? new Symbols(key, read(piece, column)) : known;
   }
 
@@ -46,7 +49,7 @@ final class Symbols {
   /** Keeps symbols for other pieces, after a check that no server has cut their files. */
   void keep() {
     if (this != NONE) {
-      SymbolCache.put(key, this);
+      Cache.put(key, this);
     }
   }
 
@@ -162,6 +165,33 @@ final class Symbols {
     @Override
     public UTF8String getUTF8String(int row) {
       return values[key(row)];
+    }
+  }
+
+  /** The symbols that were read last, as long as the JVM needs no memory for others. */
+  private static final class Cache {
+    private static final int MAX_COLUMNS = 16;
+    private static final float LOAD_FACTOR = 0.75f;
+    private static final Map<String, SoftReference<Symbols>> KNOWN =
+        new LinkedHashMap<>(MAX_COLUMNS, LOAD_FACTOR, true);
+
+    private Cache() {}
+
+    /** Returns the symbols with a key, or null. */
+    static Symbols get(String key) {
+      synchronized (KNOWN) {
+        SoftReference<Symbols> known = (SoftReference<Symbols>) KNOWN.get(key);
+        return known == null ? null : (Symbols) known.get();
+      }
+    }
+
+    static void put(String key, Symbols symbols) {
+      synchronized (KNOWN) {
+        KNOWN.put(key, new SoftReference<Symbols>(symbols));
+        if (KNOWN.size() > MAX_COLUMNS) {
+          KNOWN.remove(KNOWN.keySet().iterator().next());
+        }
+      }
     }
   }
 }

@@ -107,6 +107,10 @@ final class TableDescription {
     return folders[i];
   }
 
+  String[] folders() {
+    return folders;
+  }
+
   Piece piece(int i) {
     return piece(i, (OpenFiles) null);
   }

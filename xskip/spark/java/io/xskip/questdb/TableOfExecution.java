@@ -43,7 +43,7 @@ final class TableOfExecution {
       ExecutionFiles.add(execution, openFiles);
     }
     try {
-      openFiles.add(table, wanted);
+      openFiles.add(table.folders(), wanted);
     } catch (FileNotFoundException e) {
       return isFixed;
     }

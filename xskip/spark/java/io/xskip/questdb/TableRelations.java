@@ -2,11 +2,7 @@ package io.xskip.questdb;
 
 import io.xskip.common.Failures;
 import java.util.function.Function;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.types.StructType;
-import scala.Option;
-import scala.collection.immutable.Map$;
 
 /** The relations of tables of QuestDB. */
 public final class TableRelations {
@@ -23,7 +19,7 @@ public final class TableRelations {
    */
   public HadoopFsRelation relation(Object session, String path, boolean isFrozen) throws Exception {
     TableState state = new TableState(path, isFrozen, "");
-    return relation(session, state);
+    return TierRelations.table(session, state);
   }
 
   /**
@@ -50,16 +46,5 @@ public final class TableRelations {
       Failures.logFailure("the selection of pieces with the latest rows", t);
       return new Object[] {df, null};
     }
-  }
-
-  static HadoopFsRelation relation(Object session, TableState state) {
-    return new HadoopFsRelation(
-        new PieceIndex(state),
-        new StructType(),
-        state.latest().schema,
-        Option.empty(),
-        new TableFormat(state),
-        Map$.MODULE$.<String, String>empty(),
-        (SparkSession) session);
   }
 }

@@ -27,6 +27,18 @@ public final class TierRelations {
     this.groups = new ArrayList<>(state.latest().cold.groups.keySet());
   }
 
+  /** Returns the relation of a table without a cold tier. */
+  static HadoopFsRelation table(Object session, TableState state) {
+    return new HadoopFsRelation(
+        new PieceIndex(state),
+        new StructType(),
+        state.latest().schema,
+        Option.empty(),
+        new TableFormat(state),
+        Map$.MODULE$.<String, String>empty(),
+        (SparkSession) session);
+  }
+
   /** Returns the number of groups of exported files. */
   public int count() {
     return groups.size();
@@ -34,7 +46,7 @@ public final class TierRelations {
 
   /** Returns the relation of the pieces of the table. */
   public HadoopFsRelation table() {
-    return TableRelations.relation(session, state);
+    return table(session, state);
   }
 
   /** Returns the relation of a group of exported files. */

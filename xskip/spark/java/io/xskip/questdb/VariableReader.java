@@ -9,14 +9,6 @@ final class VariableReader extends ColumnReader {
   /** The bytes of values that are read at once; more only for a single longer value. */
   private static final long MAX_BYTES = 32L << 20;
 
-  /**
-   * The bytes of the entry of a VARCHAR or an ARRAY, and the flags of a VARCHAR in its first one.
-   */
-  static final int ENTRY_BYTES = 16;
-
-  static final int INLINED = 1;
-  static final int NULL = 4;
-
   private static final long OFFSET_MASK = (1L << 48) - 1;
 
   private final TableFile values;
@@ -110,8 +102,8 @@ final class VariableReader extends ColumnReader {
       }
       return;
     }
-    raw = sized(raw, ENTRY_BYTES * count);
-    entries.read(ENTRY_BYTES * row, raw, raw.length);
+    raw = sized(raw, VariableVector.ENTRY_BYTES * count);
+    entries.read(VariableVector.ENTRY_BYTES * row, raw, raw.length);
     long[] words = Bytes.longs(raw);
     for (int i = 0; i < count; i++) {
       long head = words[2 * i];
@@ -120,7 +112,7 @@ final class VariableReader extends ColumnReader {
         long start = head & OFFSET_MASK;
         setRange(i, start, start + (tail & 0xFFFFFFFFL));
       } else {
-        boolean isStored = (head & (INLINED | NULL)) == 0;
+        boolean isStored = (head & (VariableVector.INLINED | VariableVector.NULL)) == 0;
         long start = tail >>> 16;
         setRange(i, isStored ? start : 0, isStored ? start + ((head & 0xFFFFFFFFL) >>> 4) : 0);
       }

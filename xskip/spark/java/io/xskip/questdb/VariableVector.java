@@ -6,6 +6,14 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** The vector of a STRING, VARCHAR or BINARY column. Rules: [QDB-TY-1]. */
 final class VariableVector extends PlainVector {
+  /**
+   * The bytes of the entry of a VARCHAR or an ARRAY, and the flags of a VARCHAR in its first one.
+   */
+  static final int ENTRY_BYTES = 16;
+
+  static final int INLINED = 1;
+  static final int NULL = 4;
+
   private static final int STRING_HEAD = Integer.BYTES;
   private static final int BINARY_HEAD = Long.BYTES;
 
@@ -36,7 +44,7 @@ final class VariableVector extends PlainVector {
     if (row < ranges.missing) {
       return true;
     }
-    return isVarchar ? (entries[entry(row)] & VariableReader.NULL) != 0 : length(row) < 0;
+    return isVarchar ? (entries[entry(row)] & NULL) != 0 : length(row) < 0;
   }
 
   /** Returns the length before a value: units of a STRING, bytes of a BINARY, or -1 for null. */
@@ -59,7 +67,7 @@ final class VariableVector extends PlainVector {
       return Texts.ofUtf16(data, ranges.start(row) + STRING_HEAD, (int) length(row));
     }
     int entry = entry(row);
-    if ((entries[entry] & VariableReader.INLINED) != 0) {
+    if ((entries[entry] & INLINED) != 0) {
       int length = entries[entry] >> 4 & 15;
       demandText(entries, entry + 1, length);
       return UTF8String.fromBytes(Arrays.copyOfRange(entries, entry + 1, entry + 1 + length));
@@ -75,7 +83,7 @@ final class VariableVector extends PlainVector {
   }
 
   private int entry(int row) {
-    return VariableReader.ENTRY_BYTES * (row - ranges.missing);
+    return ENTRY_BYTES * (row - ranges.missing);
   }
 
   @Override

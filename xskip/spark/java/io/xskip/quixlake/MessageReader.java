@@ -105,7 +105,7 @@ final class MessageReader implements DatumReader<Object> {
   }
 
   private static void checkFields(Schema schema) {
-    for (String column : SegmentFormat.schema().fieldNames()) {
+    for (String column : SegmentSchema.COLUMNS.fieldNames()) {
       if (RecordReader.find(schema, names(column)) != null) {
         return;
       }

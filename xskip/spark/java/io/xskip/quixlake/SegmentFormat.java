@@ -30,12 +30,6 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
 
   private static final String IGNORE = "ignoreCorruptFiles";
 
-  private static final StructType SCHEMA =
-      StructType.fromDDL(
-          "timestamp BIGINT, key BINARY, "
-              + "headers ARRAY<STRUCT<key: STRING, value: STRUCT<string: STRING, bytes: BINARY>>>, "
-              + "value BINARY, partition BIGINT, offset BIGINT, time TIMESTAMP");
-
   private final Map<String, Long> partitions;
   private final boolean isDistinct;
 
@@ -50,11 +44,6 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
   public SegmentFormat(Map<String, Long> partitions, boolean isDistinct) {
     this.partitions = partitions;
     this.isDistinct = isDistinct;
-  }
-
-  /** Returns the columns of segments. */
-  public static StructType schema() {
-    return SCHEMA;
   }
 
   @Override
@@ -72,7 +61,7 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
       SparkSession session,
       scala.collection.immutable.Map<String, String> options,
       Seq<FileStatus> files) {
-    return Option.apply(SCHEMA);
+    return Option.apply(SegmentSchema.COLUMNS);
   }
 
   @Override

@@ -45,7 +45,7 @@ public final class SegmentRelations {
     return new HadoopFsRelation(
         index,
         partitionSchema,
-        SegmentFormat.schema(),
+        SegmentSchema.COLUMNS,
         Option.empty(),
         new SegmentFormat(byName(odd, Bytes.longs(partitions)), isDistinct),
         Map$.MODULE$.<String, String>empty(),

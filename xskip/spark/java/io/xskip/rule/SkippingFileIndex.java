@@ -1,6 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.common.SparkCompat;
+import io.xskip.files.SimpleFileIndex;
 import io.xskip.observe.PlanText;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanPruner;
@@ -20,7 +21,7 @@ import scala.collection.immutable.Seq;
  * <p>equals and hashCode delegate, because the reuse of exchanges and of cached plans compares the
  * relations of canonicalized scans.
  */
-final class SkippingFileIndex implements FileIndex, SkippingIndex {
+final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   private final FileIndex delegate;
   private final ScanContext context;
 
@@ -74,7 +75,7 @@ final class SkippingFileIndex implements FileIndex, SkippingIndex {
     return delegate.metadataOpsTimeNs();
   }
 
-  /** Implements a method that FileIndex has from Spark 4.3 on. */
+  @Override
   public boolean isTimeTravel() {
     return SparkCompat.isTimeTravel(delegate);
   }

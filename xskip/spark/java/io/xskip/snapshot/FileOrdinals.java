@@ -1,6 +1,5 @@
 package io.xskip.snapshot;
 
-import io.xskip.common.RootNames;
 import org.apache.hadoop.fs.FileStatus;
 
 /**
@@ -9,6 +8,9 @@ import org.apache.hadoop.fs.FileStatus;
  * hash.
  */
 final class FileOrdinals {
+  /** The ordinal of a file that is not in the snapshot. */
+  static final int UNKNOWN = -1;
+
   private FileStatus[] files;
   private int[] ordinals;
   private boolean isChanged;
@@ -59,26 +61,27 @@ final class FileOrdinals {
     return isChanged;
   }
 
-  /**
-   * Returns the ordinal of the file at a position, as {@link FileSnapshot#ordinal} does.
-   *
-   * @param snapshot the snapshot of all ordinals of the instance
-   * @param names the names of the root, or null if it has only one
-   */
-  int of(int i, FileStatus file, FileSnapshot snapshot, RootNames names) {
-    if (files[i] == file) {
-      return ordinals[i];
-    }
+  /** Returns whether the ordinal at a position is that of a file, so that no look-up is needed. */
+  boolean isOf(int i, FileStatus file) {
+    return files[i] == file;
+  }
+
+  /** Returns the likely ordinal of the next file. */
+  int guess() {
+    return last + 1;
+  }
+
+  /** Sets the file at a position, and its ordinal. */
+  void set(int i, FileStatus file, int ordinal) {
     if (!isChanged) {
       files = (FileStatus[]) files.clone();
       ordinals = (int[]) ordinals.clone();
       isChanged = true;
     }
     files[i] = file;
-    ordinals[i] = snapshot.ordinal(file, last + 1, names);
-    if (ordinals[i] != FileSnapshot.UNKNOWN) {
-      last = ordinals[i];
+    ordinals[i] = ordinal;
+    if (ordinal != UNKNOWN) {
+      last = ordinal;
     }
-    return ordinals[i];
   }
 }

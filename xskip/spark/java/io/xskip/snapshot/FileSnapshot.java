@@ -7,8 +7,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.spark.sql.catalyst.expressions.XXH64;
-import org.apache.spark.unsafe.Platform;
 
 /**
  * The files of an index: a hash table from a file to its ordinal, the position of the file's bit in
@@ -16,9 +14,6 @@ import org.apache.spark.unsafe.Platform;
  * length and modification time: a file that has changed is not in the snapshot.
  */
 public final class FileSnapshot {
-  /** The ordinal of a file that is not in the snapshot. */
-  static final int UNKNOWN = -1;
-
   /** The partition of values that no file of the snapshot has. */
   static final int NO_PARTITION = -2;
 
@@ -30,10 +25,6 @@ public final class FileSnapshot {
   private static final int WIDTH = 4;
 
   private static final long UNKNOWN_LENGTH = -1L;
-
-  // As Spark's functions compute them: xxhash64(path) and xxhash64('xskip', path)
-  private static final long SEED = 42L;
-  private static final long SECOND_SEED = hash(new byte[] {'x', 's', 'k', 'i', 'p'}, 0, 5, SEED);
 
   private static final int EMPTY = -1;
   private static final int MIN_CAPACITY = 16;
@@ -77,19 +68,14 @@ public final class FileSnapshot {
   public FileSnapshot(long token, FileTable files) {
     this(token, files.count());
     for (int i = 0; i < count; i++) {
-      long hash = files.pathHash(i, SEED);
-      put(i, hash, files.pathHash(i, SECOND_SEED), files.length(i), files.time(i));
+      long hash = files.pathHash(i, PathHash.SEED);
+      put(i, hash, files.pathHash(i, PathHash.SECOND_SEED), files.length(i), files.time(i));
       partitionOf[i] = files.partition(i);
     }
     String[] partitionValues = files.partitionValues();
     for (int i = 0; i < partitionValues.length; i++) {
       partitions.put(partitionValues[i], Integer.valueOf(i));
     }
-  }
-
-  /** Returns Spark's {@code xxhash64} of a range of bytes. */
-  static long hash(byte[] bytes, int start, int length, long seed) {
-    return XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET + start, length, seed);
   }
 
   long token() {
@@ -156,9 +142,9 @@ public final class FileSnapshot {
   }
 
   /**
-   * Returns the ordinal of a file, or {@link #UNKNOWN} if the snapshot does not have the file with
-   * its length and time. The snapshot can have a path several times, with different times: any of
-   * these can be the file's.
+   * Returns the ordinal of a file, or {@link FileOrdinals#UNKNOWN} if the snapshot does not have
+   * the file with its length and time. The snapshot can have a path several times, with different
+   * times: any of these can be the file's.
    *
    * @param guess the likely ordinal, which saves the search in the table: the order of most
    *     listings is the order of the snapshot
@@ -168,15 +154,15 @@ public final class FileSnapshot {
     String listed = file.getPath().toUri().getPath();
     String name = names == null ? listed : names.recorded(listed);
     byte[] path = name.getBytes(StandardCharsets.UTF_8);
-    long hash = hash(path, 0, path.length, SEED);
-    long secondHash = hash(path, 0, path.length, SECOND_SEED);
+    long hash = PathHash.of(path, 0, path.length, PathHash.SEED);
+    long secondHash = PathHash.of(path, 0, path.length, PathHash.SECOND_SEED);
     return ordinal(hash, secondHash, file.getLen(), file.getModificationTime(), guess);
   }
 
   /** Returns the ordinal of a file of a table, see {@link #ordinal(FileStatus, int, RootNames)}. */
   int ordinal(FileTable files, int i, int guess) {
-    long hash = files.pathHash(i, SEED);
-    long secondHash = files.pathHash(i, SECOND_SEED);
+    long hash = files.pathHash(i, PathHash.SEED);
+    long secondHash = files.pathHash(i, PathHash.SECOND_SEED);
     return ordinal(hash, secondHash, files.length(i), files.time(i), guess);
   }
 
@@ -185,7 +171,9 @@ public final class FileSnapshot {
       return guess;
     }
     int ordinal = find(hash, secondHash, length, time, length);
-    return ordinal == UNKNOWN ? find(hash, secondHash, length, time, UNKNOWN_LENGTH) : ordinal;
+    return ordinal == FileOrdinals.UNKNOWN
+        ? find(hash, secondHash, length, time, UNKNOWN_LENGTH)
+        : ordinal;
   }
 
   private int find(long hash, long secondHash, long length, long time, long recordedLength) {
@@ -196,7 +184,7 @@ public final class FileSnapshot {
       }
       slot = (slot + 1) & mask;
     }
-    return UNKNOWN;
+    return FileOrdinals.UNKNOWN;
   }
 
   private boolean matches(int ordinal, long hash, long secondHash, long length, long time) {

@@ -79,7 +79,7 @@ public final class FileTable {
 
   /** Returns the hash of a file's path in UTF-8. */
   long pathHash(int i, long seed) {
-    return FileSnapshot.hash(bytes, start(i), start(i + 1) - start(i), seed);
+    return PathHash.of(bytes, start(i), start(i + 1) - start(i), seed);
   }
 
   private int start(int i) {

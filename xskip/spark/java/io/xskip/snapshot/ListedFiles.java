@@ -23,7 +23,7 @@ public final class ListedFiles {
   private final int[][] ordinals;
   private final WeakReference<FileOrdinals[]> listing;
   private final RootNames names;
-  private final byte[] answer;
+  private final SkipBits answer;
   private final int count;
 
   /**
@@ -32,9 +32,8 @@ public final class ListedFiles {
    * @param asked the ordinals of files of the snapshot that no listing contains, or null
    * @param listing the files of a listing, or null
    * @param names the names of the root, or null if it has only one
-   * @param answer the bytes of the answer, or null
    */
-  ListedFiles(BitSet asked, FileOrdinals[] listing, RootNames names, byte[] answer) {
+  ListedFiles(BitSet asked, FileOrdinals[] listing, RootNames names, SkipBits answer) {
     this.asked = asked == null ? new BitSet() : asked;
     this.listing = new WeakReference<>(listing);
     this.names = names;
@@ -70,7 +69,7 @@ public final class ListedFiles {
     byte[] bits = new byte[count / 8 + 1];
     int i = 0;
     for (int ordinal : flat()) {
-      if (ordinal == FileSnapshot.UNKNOWN || !PruningAnswer.skips(answer, ordinal)) {
+      if (ordinal == FileOrdinals.UNKNOWN || !answer.skips(ordinal)) {
         bits[i >>> 3] |= (byte) (1 << (i & 7));
       }
       i++;
@@ -118,7 +117,7 @@ public final class ListedFiles {
     int left = most;
     for (FileOrdinals slice : files) {
       for (int i = 0; i < slice.size() && left > 0; i++) {
-        if (slice.all()[i] == FileSnapshot.UNKNOWN) {
+        if (slice.all()[i] == FileOrdinals.UNKNOWN) {
           FileStatus file = slice.file(i);
           json.writeStartArray();
           String path = file.getPath().toUri().getPath();

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
@@ -23,22 +22,20 @@ final class ListingFilter {
   /**
    * Divides a listing into slices.
    *
+   * @param partitions the partition of the snapshot with the values of each directory
    * @param snapshot the snapshot of the listing's files, or null
-   * @param schema the partition columns of the listing
    */
   ListingFilter(
-      Seq<PartitionDirectory> directories,
-      FileSnapshot snapshot,
-      PruningAnswer answer,
-      StructType schema) {
+      Seq<PartitionDirectory> directories, List<Integer> partitions, FileSnapshot snapshot) {
     this.directories = directories;
     this.snapshot = snapshot;
     createSlices();
     int position = 0;
+    java.util.Iterator<Integer> partitionOf = partitions.iterator();
     scala.collection.Iterator<?> iterator = directories.iterator();
     while (iterator.hasNext()) {
       PartitionDirectory directory = (PartitionDirectory) iterator.next();
-      int partition = answer.partition(directory.values(), schema);
+      int partition = ((Integer) partitionOf.next()).intValue();
       scala.collection.Iterator<?> files = directory.files().iterator();
       while (files.hasNext()) {
         sliceOf(position).set(position % ListingSlice.SIZE, files.next(), partition);

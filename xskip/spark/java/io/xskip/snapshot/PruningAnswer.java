@@ -1,9 +1,8 @@
 package io.xskip.snapshot;
 
 import io.xskip.catalyst.ValueEncoder;
-import io.xskip.common.Bytes;
 import io.xskip.common.RootNames;
-import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
@@ -14,30 +13,18 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Python's answer to a request: the files that the query does not need to read. The bytes are:
- *
- * <ul>
- *   <li>one byte: {@code 'P'} if the answer depends on partition values, else {@code 'B'}
- *   <li>int64, big-endian: the token of the snapshot that the answer refers to
- *   <li>int32, big-endian: how many indexes the answer is based on
- *   <li>a bitmap, the lowest bit of each byte first: a set bit skips the file with this ordinal
- * </ul>
- *
- * Any other bytes keep all files. An answer keeps a file that the snapshot does not have with the
- * file's length and time. An answer that depends on partition values also keeps a file that the
- * query lists with other partition values than the snapshot.
+ * Python's answer to a request: the files that the query does not need to read. An answer keeps a
+ * file that the snapshot does not have with the file's length and time. An answer that depends on
+ * partition values also keeps a file that the query lists with other partition values than the
+ * snapshot.
  */
 public final class PruningAnswer {
-  private static final int INDEXES = 1 + Long.BYTES;
-  private static final int HEADER = INDEXES + Integer.BYTES;
-
   private final FileSnapshot snapshot;
 
   /** The names of the root, or null if it has only one. */
   private final RootNames names;
 
-  /** The bytes of the answer; null to keep all files, and if there is no snapshot. */
-  private final byte[] bytes;
+  private final SkipBits bits;
 
   private final PruningCounts counts = new PruningCounts();
 
@@ -47,10 +34,10 @@ public final class PruningAnswer {
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
 
-  private PruningAnswer(FileSnapshot snapshot, RootNames names, byte[] bytes) {
+  private PruningAnswer(FileSnapshot snapshot, RootNames names, SkipBits bits) {
     this.snapshot = snapshot;
     this.names = names;
-    this.bytes = bytes;
+    this.bits = bits;
   }
 
   /**
@@ -61,21 +48,12 @@ public final class PruningAnswer {
    * @param names the names of the root, or null if it has only one
    */
   public static PruningAnswer parse(byte[] bytes, FileSnapshot snapshot, RootNames names) {
-    return new PruningAnswer(snapshot, names, isUsable(bytes, snapshot) ? bytes : null);
-  }
-
-  private static boolean isUsable(byte[] bytes, FileSnapshot snapshot) {
-    return bytes != null
-        && bytes.length >= HEADER
-        && (bytes[0] == 'B' || bytes[0] == 'P')
-        && snapshot != null
-        && ByteBuffer.wrap(bytes, 1, Long.BYTES).getLong() == snapshot.token()
-        && (bytes.length - HEADER) * 8L >= snapshot.count();
+    return new PruningAnswer(snapshot, names, SkipBits.parse(bytes, snapshot));
   }
 
   /** Returns how many indexes the answer is based on; 0 if it keeps all files. */
   public int indexes() {
-    return bytes == null ? 0 : ByteBuffer.wrap(bytes, INDEXES, Integer.BYTES).getInt();
+    return bits.indexes();
   }
 
   /** Returns the counts of all files to which the answer was applied. */
@@ -85,7 +63,7 @@ public final class PruningAnswer {
 
   /** Returns the files to which the answer was applied, for reports. */
   public ListedFiles files() {
-    return new ListedFiles(asked, filtered, names, bytes);
+    return new ListedFiles(asked, filtered, names, bits);
   }
 
   /** Returns whether the answer is about the files of the snapshot with a token. */
@@ -98,7 +76,7 @@ public final class PruningAnswer {
    * snapshot, and counts the file.
    */
   public boolean keeps(int ordinal, long length) {
-    boolean isKept = !skips(ordinal);
+    boolean isKept = !bits.skips(ordinal);
     counts.add(length, true, isKept);
     note(ordinal);
     return isKept;
@@ -140,10 +118,10 @@ public final class PruningAnswer {
    * @param partition the file's element of the result of {@link #partitions}
    */
   public boolean keeps(TableOrdinals ordinals, int i, long length, int partition) {
-    int ordinal = snapshot == null ? FileSnapshot.UNKNOWN : ordinals.of(i);
+    int ordinal = snapshot == null ? FileOrdinals.UNKNOWN : ordinals.of(i);
     boolean isKept = reads(ordinal, partition);
-    counts.add(length, ordinal != FileSnapshot.UNKNOWN, isKept);
-    if (ordinal != FileSnapshot.UNKNOWN) {
+    counts.add(length, ordinal != FileOrdinals.UNKNOWN, isKept);
+    if (ordinal != FileOrdinals.UNKNOWN) {
       note(ordinal);
     }
     return isKept;
@@ -156,7 +134,13 @@ public final class PruningAnswer {
    * @param schema the partition columns of the listing
    */
   public Seq<PartitionDirectory> filter(Seq<PartitionDirectory> directories, StructType schema) {
-    ListingFilter filter = new ListingFilter(directories, snapshot, this, schema);
+    List<Integer> partitions = new ArrayList<>();
+    scala.collection.Iterator<?> iterator = directories.iterator();
+    while (iterator.hasNext()) {
+      InternalRow values = ((PartitionDirectory) iterator.next()).values();
+      partitions.add(Integer.valueOf(partition(values, schema)));
+    }
+    ListingFilter filter = new ListingFilter(directories, partitions, snapshot);
     List<ListingSlice> slices = filter.slices();
     if (slices.size() == 1) {
       lookUp((ListingSlice) slices.get(0));
@@ -178,43 +162,41 @@ public final class PruningAnswer {
    * Returns the partition of the snapshot with these values; a negative number if there is none, or
    * if the answer does not depend on partition values.
    */
-  int partition(InternalRow values, StructType schema) {
-    return usesPartitions() ? snapshot.partition(ValueEncoder.row(values, schema)) : -1;
+  private int partition(InternalRow values, StructType schema) {
+    return bits.usesPartitions() ? snapshot.partition(ValueEncoder.row(values, schema)) : -1;
   }
 
   /** Looks up the files of a slice and decides which of them the query reads. */
   private void lookUp(ListingSlice slice) {
     for (int i = 0; i < slice.size(); i++) {
       FileStatus file = slice.file(i);
-      int ordinal =
-          snapshot == null ? FileSnapshot.UNKNOWN : slice.ordinals().of(i, file, snapshot, names);
-      slice.decide(i, ordinal != FileSnapshot.UNKNOWN, reads(ordinal, slice.partition(i)));
+      int ordinal = ordinal(slice.ordinals(), i, file);
+      slice.decide(i, ordinal != FileOrdinals.UNKNOWN, reads(ordinal, slice.partition(i)));
     }
+  }
+
+  /** Returns the ordinal of a file of a listing, see {@link FileSnapshot#ordinal}. */
+  private int ordinal(FileOrdinals ordinals, int i, FileStatus file) {
+    if (snapshot == null) {
+      return FileOrdinals.UNKNOWN;
+    }
+    if (!ordinals.isOf(i, file)) {
+      ordinals.set(i, file, snapshot.ordinal(file, ordinals.guess(), names));
+    }
+    return ordinals.all()[i];
   }
 
   /**
    * Returns whether the query reads a file.
    *
-   * @param ordinal the ordinal of the file in the snapshot, or {@link FileSnapshot#UNKNOWN}
+   * @param ordinal the ordinal of the file in the snapshot, or {@link FileOrdinals#UNKNOWN}
    * @param partition the partition of the snapshot with the values that the query lists for the
    *     file
    */
   private boolean reads(int ordinal, int partition) {
-    boolean isKnown = ordinal != FileSnapshot.UNKNOWN;
-    boolean isMoved = isKnown && usesPartitions() && snapshot.partitionOf(ordinal) != partition;
-    return !isKnown || isMoved || !skips(ordinal);
-  }
-
-  private boolean usesPartitions() {
-    return bytes != null && bytes[0] == 'P';
-  }
-
-  private boolean skips(int ordinal) {
-    return skips(bytes, ordinal);
-  }
-
-  /** Returns whether the bytes of an answer, or null, skip a file of the snapshot. */
-  static boolean skips(byte[] bytes, int ordinal) {
-    return bytes != null && Bytes.isSet(bytes, HEADER, ordinal);
+    boolean isKnown = ordinal != FileOrdinals.UNKNOWN;
+    boolean isMoved =
+        isKnown && bits.usesPartitions() && snapshot.partitionOf(ordinal) != partition;
+    return !isKnown || isMoved || !bits.skips(ordinal);
   }
 }

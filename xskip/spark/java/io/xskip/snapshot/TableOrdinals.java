@@ -39,7 +39,7 @@ public final class TableOrdinals {
     int last = -1;
     for (int i = start; i < Math.min(start + ListingSlice.SIZE, ordinals.length); i++) {
       ordinals[i] = snapshot.ordinal(files, i, last + 1);
-      if (ordinals[i] != FileSnapshot.UNKNOWN) {
+      if (ordinals[i] != FileOrdinals.UNKNOWN) {
         last = ordinals[i];
       }
     }
@@ -50,7 +50,7 @@ public final class TableOrdinals {
     return token == snapshotToken;
   }
 
-  /** Returns the ordinal of a file of the table, or {@link FileSnapshot#UNKNOWN}. */
+  /** Returns the ordinal of a file of the table, or {@link FileOrdinals#UNKNOWN}. */
   int of(int i) {
     return ordinals[i];
   }
