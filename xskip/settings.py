@@ -270,6 +270,10 @@ JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
 )  # fmt: skip
+CLASSES = Setting(
+    "spark.xskip.classes.folder", "", str, "a folder that only you can write to, or off",
+    "the folder that keeps compiled classes for later processes, by default ~/.cache/xskip/classes; off keeps none",
+)  # fmt: skip
 
 #: All settings by their keys.
 SETTINGS: Mapping[str, Setting[Any]] = {
@@ -277,6 +281,7 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES,
         ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
+        CLASSES,
     )
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import write_once
 from xskip import MinMax, SkippingIndex
 from xskip.cli.main import main
-from xskip.spark.bridge.compiler import compiled
+from xskip.spark.bridge.compiler import classes_jar
 
 ROOT = Path(__file__).parents[2]
 QUERY = """
@@ -64,7 +64,7 @@ def test_a_driver_takes_the_classes_from_the_jar(spark: SparkSession, jar: Path,
 
 def test_the_classes_are_compiled_once(spark: SparkSession) -> None:
     """The driver's class loader, the executors and a jar get the classes of one compilation."""
-    assert compiled(spark._jvm) is compiled(spark._jvm)
+    assert classes_jar(spark) is classes_jar(spark)
 
 
 def test_a_jar_of_other_sources_is_refused(jar: Path, tmp_path: Path) -> None:

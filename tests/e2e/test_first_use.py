@@ -44,7 +44,7 @@ count(callback.Callback, "__init__")
 count(compiler, "_compile")
 
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.log.level", "ERROR").getOrCreate()
+spark = builder.config("spark.log.level", "ERROR").config("spark.xskip.classes.folder", "off").getOrCreate()
 sessions = [spark] * (THREADS // 2) + [spark.newSession() for _ in range(THREADS - THREADS // 2)]
 barrier = threading.Barrier(THREADS)
 

@@ -30,7 +30,7 @@ def counting(jvm, loader, *, of_tables):
 
 compiler._compile = counting
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.log.level", "ERROR").getOrCreate()
+spark = builder.config("spark.log.level", "ERROR").config("spark.xskip.classes.folder", "off").getOrCreate()
 barrier = threading.Barrier(THREADS)
 
 

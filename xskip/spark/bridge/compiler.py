@@ -1,6 +1,7 @@
 """The compiler of the hook: Spark's own Janino compiles the ``.java`` files of ``xskip.spark`` in the driver.
 
-If a jar on the class path contains the hook's classes, the driver uses that jar and compiles nothing.
+If a jar on the class path contains the hook's classes, the driver uses that jar and compiles nothing. Other drivers
+keep what they compile for later processes of the user.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import uuid
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from xskip.errors import HookVersionError
 from xskip.metadatastore.temporary import lasting_folder
+from xskip.settings import CLASSES
+from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -29,8 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NAMED_FILES_CLASS",
     "RULE_CLASS",
-    "compiled",
-    "compiled_tables",
+    "classes_jar",
     "existing_rule",
     "java_sources",
     "new_rule",
@@ -38,13 +41,13 @@ __all__ = [
     "register_sources",
     "rules_of",
     "set_rules",
-    "write_classes",
     "write_jar",
 ]
 
 _log = logging.getLogger("xskip")
-#: The cache of a function runs it twice if two threads call it at once.
 _compiling = threading.RLock()
+#: The jars of the present JVM, by its gateway and by whether they are for tables of QuestDB.
+_jars: dict[tuple[Any, bool], Path] = {}
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
@@ -115,7 +118,7 @@ def new_rule(spark: SparkSession) -> Any:
     try:
         rule = jvm.java.lang.Class.forName(RULE_CLASS, True, loader)
     except Py4JJavaError:  # no jar on the class path contains the class
-        rule = _loader(jvm, compiled(jvm), loader).loadClass(RULE_CLASS)
+        rule = _loader(jvm, classes_jar(spark), loader).loadClass(RULE_CLASS)
     else:
         _check_version(spark, rule)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
@@ -130,7 +133,7 @@ def new_tables(spark: SparkSession, rule: Any) -> Any:
     try:
         tables = loader.loadClass(_TABLES_CLASS)
     except Py4JJavaError:
-        tables = _loader(jvm, compiled_tables(jvm), loader).loadClass(_TABLES_CLASS)
+        tables = _loader(jvm, classes_jar(spark, of_tables=True), loader).loadClass(_TABLES_CLASS)
     return tables.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
 
 
@@ -161,49 +164,60 @@ def _digest(sources: Mapping[str, str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def compiled(jvm: Any) -> Any:
-    """Compile the hook's classes, but for those of QuestDB's tables, once for each JVM.
+def classes_jar(spark: SparkSession, *, of_tables: bool = False) -> Path:
+    """Return a jar with the classes of QuestDB's tables, which most programs do not need, or with all others.
 
-    Returns
-    -------
-    py4j.java_gateway.JavaObject
-        A ``java.util.Map`` from the path of each class file to the bytes of the file.
+    A process compiles the classes once, unless another process of the user has kept them.
     """
     with _compiling:
-        return _compiled(jvm)
+        gateway = spark.sparkContext._gateway
+        if any(known is not gateway for known, _ in _jars):  # another JVM, whose Spark can be another
+            _jars.clear()
+        if (gateway, of_tables) not in _jars:
+            _jars[gateway, of_tables] = _find_or_compile(spark, of_tables=of_tables)
+        return _jars[gateway, of_tables]
 
 
-def compiled_tables(jvm: Any) -> Any:
-    """Compile the classes of QuestDB's tables, which most programs do not need, once for each JVM.
-
-    Returns
-    -------
-    py4j.java_gateway.JavaObject
-        A ``java.util.Map`` from the path of each class file to the bytes of the file.
-    """
-    with _compiling:
-        return _compiled_tables(jvm)
-
-
-@lru_cache(maxsize=1)  # the driver loads the classes, and the first build sends the same classes to executors
-def _compiled(jvm: Any) -> Any:
-    return _compile(jvm, jvm.java.lang.Thread.currentThread().getContextClassLoader(), of_tables=False)
-
-
-@lru_cache(maxsize=1)
-def _compiled_tables(jvm: Any) -> Any:
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return _compile(jvm, _loader(jvm, compiled(jvm), loader), of_tables=True)
+def _find_or_compile(spark: SparkSession, *, of_tables: bool) -> Path:
+    jvm: Any = spark._jvm
+    key = _cache_key(spark)
+    folder = None if key is None else cache_folder(CLASSES.of(spark.conf.get(CLASSES.key, "")))
+    name = f"{'tables' if of_tables else 'hook'}-{key}.jar"
+    if folder is not None and (kept := find_jar(folder, name)):
+        return kept
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = _loader(jvm, classes_jar(spark), parent) if of_tables else parent
+    classes = _compile(jvm, loader, of_tables=of_tables)
+    written = None if folder is None else store_jar(folder, name, lambda path: _write(spark, path, classes))
+    if written is None:
+        written = lasting_folder("classes") / name
+        _write(spark, str(written), classes)
+    return written
 
 
-def _loader(jvm: Any, files: Any, parent: Any) -> Any:
-    """Return a class loader of class files."""
-    util = jvm.org.codehaus.commons.compiler.util
-    return util.ResourceFinderClassLoader(util.resource.MapResourceFinder(files), parent)
+def _cache_key(spark: SparkSession) -> str | None:
+    """Return a digest of what the class files depend on: the sources, Spark's build, and the JVM; None if unknown."""
+    jvm: Any = spark._jvm
+    source = spark._jsparkSession.getClass().getProtectionDomain().getCodeSource()
+    try:
+        spark_jar = unquote(source.getLocation().getPath())
+        status = os.stat(spark_jar)
+    except (AttributeError, OSError):  # classes without a local file
+        return None
+    java, scala = jvm.java.lang.System.getProperty("java.vm.version"), jvm.scala.util.Properties.versionNumberString()
+    parts = (_version(spark), spark.version, scala, java, spark_jar, status.st_size, status.st_mtime_ns)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
-def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> Any:
-    """Compile the classes of QuestDB's tables or all others, which can refer to the classes of a class loader."""
+def _loader(jvm: Any, jar: Path, parent: Any) -> Any:
+    """Return a class loader of a jar."""
+    urls = jvm.java.lang.reflect.Array.newInstance(jvm.java.net.URL._java_lang_class, 1)
+    urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
+    return jvm.java.net.URLClassLoader(urls, parent)
+
+
+def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> dict[str, bytes]:
+    """Return the class files of QuestDB's tables or all others, which can refer to the classes of a class loader."""
     texts = java_sources(jvm.scala.util.Properties.versionNumberString())
     texts = {path: text for path, text in texts.items() if path.startswith(_TABLES) == of_tables}
     resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
@@ -219,14 +233,12 @@ def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> Any:
     started = time.monotonic()
     compiler.compile(units)
     what = "the classes for tables of QuestDB" if of_tables else "its Java classes"
-    _log.info(
-        "xskip compiled %s in %.1f s; the jar that 'xskip jar' writes saves this", what, time.monotonic() - started
-    )
-    return files
+    _log.info("xskip compiled %s in %.1f s", what, time.monotonic() - started)
+    return {name: bytes(files.get(name)) for name in sorted(files.keySet())}
 
 
 def write_jar(spark: SparkSession, path: str) -> None:
-    """Compile all classes for a session's Spark, and write the class files to a jar, which replaces a file.
+    """Write all classes for a session's Spark to a jar, which replaces a file.
 
     Parameters
     ----------
@@ -234,30 +246,24 @@ def write_jar(spark: SparkSession, path: str) -> None:
     path : str
         The local path of the jar.
     """
-    write_classes(spark, path, compiled(spark._jvm), compiled_tables(spark._jvm))
+    classes: dict[str, bytes] = {}
+    for of_tables in (False, True):
+        with zipfile.ZipFile(classes_jar(spark, of_tables=of_tables)) as jar:
+            classes |= {name: jar.read(name) for name in jar.namelist() if name.endswith(".class")}
+    _write(spark, path, classes)
 
 
-def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
-    """Write class files to a jar, which replaces a file.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    path : str
-        The local path of the jar.
-    *maps : py4j.java_gateway.JavaObject
-        Results of :func:`compiled` and :func:`compiled_tables`.
-    """
+def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None:
+    """Write class files to a jar, which replaces a file."""
     manifest = f"Manifest-Version: 1.0\r\nImplementation-Title: xskip\r\nImplementation-Version: {_version(spark)}\r\n"
     partial = f"{path}.{uuid.uuid4().hex}.tmp"
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)
-            if any(files.containsKey(_file_of(_SOURCE_CLASS)) for files in maps):
+            if _file_of(_SOURCE_CLASS) in classes:
                 jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
-            for files in maps:
-                for name in sorted(files.keySet()):
-                    jar.writestr(name, bytes(files.get(name)))
+            for name, content in classes.items():
+                jar.writestr(name, content)
         os.replace(partial, path)
     finally:
         if os.path.exists(partial):
@@ -278,10 +284,10 @@ def register_sources(spark: SparkSession) -> None:
         loader.loadClass(_SOURCE_CLASS)
     except Py4JJavaError:
         path = f"{lasting_folder('sources')}/xskip-sources.jar"
-        with zipfile.ZipFile(path, "w") as jar:
+        with zipfile.ZipFile(classes_jar(spark)) as classes, zipfile.ZipFile(path, "w") as jar:
             jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
             for found in (_SOURCE_CLASS, NAMED_FILES_CLASS):
-                jar.writestr(_file_of(found), bytes(compiled(jvm).get(_file_of(found))))
+                jar.writestr(_file_of(found), classes.read(_file_of(found)))
         with suppress(Py4JError):  # py4j does not say before the call whether an object has a method
             loader.addURL(jvm.java.io.File(path).toURI().toURL())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,15 +15,13 @@ from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
 from xskip.spark.bridge.compiler import (
     RULE_CLASS,
-    compiled,
-    compiled_tables,
+    classes_jar,
     existing_rule,
     new_rule,
     new_tables,
     register_sources,
     rules_of,
     set_rules,
-    write_classes,
 )
 from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.locations import LocationCalls
@@ -180,19 +179,19 @@ class Hook:
 
     def ship_kernel(self, spark: SparkSession) -> None:
         """Send the hook's classes to the executors in a jar, once for each Spark application."""
-        self._ship(spark, "kernel", compiled)
+        self._ship(spark, "kernel", of_tables=False)
 
     def ship_tables(self, spark: SparkSession) -> None:
         """Send the classes that read tables of QuestDB to the executors, once for each Spark application."""
         self.ship_kernel(spark)
-        self._ship(spark, "tables", compiled_tables)
+        self._ship(spark, "tables", of_tables=True)
 
-    def _ship(self, spark: SparkSession, name: str, classes: Callable[[Any], Any]) -> None:
+    def _ship(self, spark: SparkSession, name: str, *, of_tables: bool) -> None:
         context = spark.sparkContext
         with self._shipping:
             if (name, context.applicationId) in self._shipped:
                 return
             path = f"{lasting_folder(name)}/xskip-{name}.jar"
-            write_classes(spark, path, classes(spark._jvm))
+            shutil.copyfile(classes_jar(spark, of_tables=of_tables), path)  # another process can remove the jar
             context._jsc.sc().addJar(path)
             self._shipped.add((name, context.applicationId))

@@ -1,0 +1,185 @@
+"""[JVM-CC] Processes of one user share compiled classes, and trust no file that others could have written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.programs import run
+from xskip.spark.bridge import class_cache
+from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
+
+NAME = "hook-1.jar"
+PROGRAM = """
+import json, logging, sys
+
+from pyspark.sql import SparkSession
+
+import xskip
+
+folder, data = sys.argv[1:]
+messages = []
+handler = logging.Handler()
+handler.emit = lambda record: messages.append(record.getMessage())
+logging.getLogger("xskip").addHandler(handler)
+logging.getLogger("xskip").setLevel(logging.INFO)
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.log.level", "ERROR").config("spark.xskip.classes.folder", folder).getOrCreate()
+xskip.enable(spark)
+spark.range(40).repartitionByRange(4, "id").write.mode("overwrite").parquet(data)
+xskip.SkippingIndex.for_path(spark, data).create([xskip.MinMax("id")])
+rows = spark.read.parquet(data).filter("id = 7").count()
+compiled = sum(message.startswith("xskip compiled") for message in messages)
+print(rows, xskip.last_report(spark).scans[0].skipped, compiled)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "classes"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def write(path: str) -> None:
+    with zipfile.ZipFile(path, "w") as jar:
+        jar.writestr("A.class", b"class" * 1000)
+
+
+def stored(folder: Path) -> Path:
+    path = store_jar(folder, NAME, write)
+    assert path is not None
+    return path
+
+
+def outputs(folder: str, tmp_path: Path, count: int) -> list[list[int]]:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    lines = (run(tmp_path, sys.executable, str(program), folder, str(tmp_path / "data")) for _ in range(count))
+    return [[int(word) for word in line.splitlines()[-1].split()] for line in lines]
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    """[JVM-CC-1] The classes work in the driver and in the tasks of a build. A damaged jar is compiled anew."""
+    folder = tmp_path / "new" / "classes"
+    assert outputs(str(folder), tmp_path, 2) == [[1, 3, 1], [1, 3, 0]]
+    (jar,) = folder.iterdir()
+    size = jar.stat().st_size
+    with jar.open("r+b") as file:
+        file.truncate(size // 2)
+    assert outputs(str(folder), tmp_path, 1) == [[1, 3, 1]]
+    assert jar.stat().st_size == size
+
+
+def test_the_folder_is_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder("") == tmp_path / "xskip" / "classes"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the standard says to ignore
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_folder("") == tmp_path / "home" / ".cache" / "xskip" / "classes"
+    assert cache_folder(str(tmp_path)) == tmp_path
+    assert cache_folder("off") is None
+
+
+@pytest.mark.parametrize("mask", [0o002, 0o077])
+def test_only_the_user_can_read_and_write_a_jar(folder: Path, mask: int) -> None:
+    """[JVM-CC-2]"""
+    before = os.umask(mask)
+    try:
+        path = stored(folder / "new")
+    finally:
+        os.umask(before)
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert find_jar(folder / "new", NAME) == path
+    assert [entry.name for entry in path.parent.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+@pytest.mark.parametrize("place", ["jar", "folder", "parent"])
+def test_what_others_can_write_is_not_used(folder: Path, place: str, mode: int) -> None:
+    """[JVM-CC-2]"""
+    path = stored(folder)
+    changed = {"jar": path, "folder": folder, "parent": folder.parent}[place]
+    changed.chmod(mode)
+    assert find_jar(folder, NAME) is None
+    assert (store_jar(folder, NAME, write) is None) == (place != "jar")
+    assert (find_jar(folder, NAME) is None) == (place != "jar")
+
+
+def test_a_parent_where_only_owners_rename_is_used(folder: Path) -> None:
+    """[JVM-CC-2] All can write to ``/tmp``, but not to the entries of others."""
+    path = stored(folder)
+    folder.parent.chmod(0o1777)
+    assert find_jar(folder, NAME) == path
+    folder.chmod(0o1777)
+    assert store_jar(folder, NAME, write) is None
+
+
+def test_files_of_other_users_are_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[JVM-CC-2] Files of root count, because root can write everywhere."""
+    path = stored(folder)
+    monkeypatch.setattr(class_cache, "_ROOT", path.stat().st_uid)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    assert find_jar(folder, NAME) == path
+    monkeypatch.setattr(class_cache, "_ROOT", path.stat().st_uid + 2)
+    assert find_jar(folder, NAME) is None
+
+
+def test_a_link_to_a_place_of_others_is_not_used(folder: Path, tmp_path: Path) -> None:
+    """[JVM-CC-2]"""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    stored(shared)
+    (folder / NAME).symlink_to(shared / NAME)
+    assert find_jar(folder, NAME) == folder / NAME
+    shared.chmod(0o777)
+    assert find_jar(folder, NAME) is None
+
+
+def test_damaged_jars_are_not_used(folder: Path) -> None:
+    """[JVM-CC-3] The jar is cut at each length, and one byte of its content differs."""
+    path = stored(folder)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 37):
+        path.write_bytes(whole[:length])
+        assert find_jar(folder, NAME) is None
+    other = bytearray(whole)
+    other[100] ^= 1
+    path.write_bytes(other)
+    assert find_jar(folder, NAME) is None
+    path.write_bytes(whole)
+    assert find_jar(folder, NAME) == path
+
+
+def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path) -> None:
+    """[JVM-CC-3]"""
+    (tmp_path / "file").touch()
+    assert store_jar(tmp_path / "file" / "classes", NAME, write) is None
+    assert find_jar(tmp_path / "file" / "classes", NAME) is None
+
+
+def test_a_write_that_fails_leaves_nothing(folder: Path) -> None:
+    """[JVM-CC-3]"""
+
+    def fail(path: str) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    assert store_jar(folder, NAME, fail) is None
+    assert list(folder.iterdir()) == []
+
+
+def test_the_jars_that_were_used_last_stay(folder: Path) -> None:
+    """[JVM-CC-4]"""
+    for i in range(16):
+        os.utime(store_jar(folder, f"hook-{i}.jar", write) or "", (i, i))
+    assert find_jar(folder, "hook-0.jar")
+    assert store_jar(folder, "hook-new.jar", write)
+    names = {path.name for path in folder.iterdir()}
+    assert len(names) == 16
+    assert {"hook-0.jar", "hook-new.jar"} <= names
+    assert "hook-1.jar" not in names

@@ -1,0 +1,114 @@
+"""The folder in which the processes of a user keep compiled classes. Rules: specs/jvm-protocol.rst, [JVM-CC].
+
+A driver runs what it loads from this folder. So the folder counts only if nobody but the user and root can write to it
+or replace it. Whatever fails here costs a compilation, and is no error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["OFF", "cache_folder", "find_jar", "store_jar"]
+
+#: The text of the setting that keeps no classes.
+OFF = "off"
+_MAX_JARS = 16
+_ROOT = 0
+_log = logging.getLogger("xskip")
+
+
+def cache_folder(setting: str) -> Path | None:
+    """Return the folder of the user's classes, or None if none are kept.
+
+    Parameters
+    ----------
+    setting : str
+        The value of ``spark.xskip.classes.folder``: a folder, ``off``, or an empty text for the user's cache.
+    """
+    if setting == OFF or not hasattr(os, "getuid"):  # Windows has other owners of files
+        return None
+    if setting:
+        return Path(setting).absolute()
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "xskip" / "classes"
+    except RuntimeError:  # the user has no home
+        return None
+
+
+def find_jar(folder: Path, name: str) -> Path | None:
+    """Return the jar of this name, or None if there is none that the driver can trust."""
+    path = folder / name
+    try:
+        if not path.exists():
+            return None
+        if not _is_private(path) or not zipfile.is_zipfile(path):
+            _log.debug("xskip does not use %s: others can write to it, or it is damaged", path)
+            return None
+        with zipfile.ZipFile(path) as jar:
+            if jar.testzip() is not None:
+                return None
+        os.utime(path)  # the jars that were used last stay
+    except (OSError, zipfile.BadZipFile) as error:
+        _log.debug("xskip cannot read %s: %s", path, error)
+        return None
+    return path
+
+
+def store_jar(folder: Path, name: str, write: Callable[[str], None]) -> Path | None:
+    """Write a jar and return its path, or None if the folder cannot have it.
+
+    Parameters
+    ----------
+    folder : Path
+        The result of :func:`cache_folder`.
+    name : str
+        The name of the jar. A jar of this name is replaced, which processes that use it do not notice.
+    write : callable
+        Writes the jar to a path.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(folder):
+            _log.debug("xskip keeps no classes in %s: others can write to it", folder)
+            return None
+        handle, partial = tempfile.mkstemp(".tmp", f"{name}.", folder)
+        os.close(handle)
+        try:
+            write(partial)
+            os.chmod(partial, 0o600)
+            os.replace(partial, folder / name)
+        finally:
+            with suppress(FileNotFoundError):
+                os.remove(partial)
+        _remove_oldest(folder)
+    except OSError as error:
+        _log.debug("xskip cannot keep classes in %s: %s", folder, error)
+        return None
+    return folder / name
+
+
+def _is_private(path: Path) -> bool:
+    """Return whether only the user and root can write to a path, or put another file or folder in its place."""
+    real = path.resolve()
+    for place in (real, *real.parents):
+        status = place.stat()
+        is_shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+        # in a folder such as /tmp, all may write, and only the owner of an entry may rename or remove it
+        is_sticky = place != real and bool(status.st_mode & stat.S_ISVTX)
+        if status.st_uid not in (os.getuid(), _ROOT) or (is_shared and not is_sticky):
+            return False
+    return True
+
+
+def _remove_oldest(folder: Path) -> None:
+    jars = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in jars[_MAX_JARS:]:
+        path.unlink(missing_ok=True)
