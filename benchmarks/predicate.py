@@ -49,7 +49,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Storage
 
@@ -88,7 +88,7 @@ def between(operand: Column, low: object, high: object) -> tuple[Predicate, Pred
     return Comparison(Op.GE, operand, low), Comparison(Op.LE, operand, high)
 
 
-def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -> Callable[[], object]:
+def one_pass(table: MetadataTable, predicate: Predicate, catalog: IndexCatalog) -> Callable[[], object]:
     """Return an action that compares the minimums of each leaf's column with one literal.
 
     Parameters
@@ -96,7 +96,7 @@ def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -
     table : MetadataTable
     predicate : Predicate
         The predicate with the leaves.
-    available : Available
+    catalog : Available
         The indexes that answer the leaves, MinMax only.
 
     Returns
@@ -106,7 +106,7 @@ def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -
     """
     middle: dict[str, pa.Scalar] = {}
     pairs = []
-    for clause in leaves(translate(predicate, available)):
+    for clause in leaves(translate(predicate, catalog)):
         assert isinstance(clause, ColumnClause)
         operand = clause.leaf.operand
         values = pc.struct_field(table.indexes[clause.requires].values, 0)
@@ -127,9 +127,9 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
     return min(times), statistics.median(times)
 
 
-def answered(predicate: Predicate, table: MetadataTable, available: Available) -> None:
+def answered(predicate: Predicate, table: MetadataTable, catalog: IndexCatalog) -> None:
     """Translate a predicate, and evaluate the clause on a copy of the table without cached results."""
-    evaluated(translate(predicate, available), table)
+    evaluated(translate(predicate, catalog), table)
 
 
 def evaluated(clause: Clause, table: MetadataTable) -> None:
@@ -137,22 +137,22 @@ def evaluated(clause: Clause, table: MetadataTable) -> None:
     prune(clause, replace(table))
 
 
-def available_of(table: MetadataTable, *names: str) -> Available:
+def available_of(table: MetadataTable, *names: str) -> IndexCatalog:
     indexes: tuple[tuple[IndexDefinition, Storage], ...] = tuple(
         (index.definition, index.storage) for index in table.indexes.values() if index.definition.name in names
     )
-    return Available(indexes)
+    return IndexCatalog(indexes)
 
 
 def fifty(lines: Lines, table: MetadataTable) -> None:
-    available = available_of(table, "minmax")
+    catalog = available_of(table, "minmax")
     shapes: dict[str, Predicate] = {"all": And(tuple(map(Or, groups()))), "any": Or(tuple(map(And, groups())))}
     for name, predicate in shapes.items():
-        asked = list(leaves(translate(predicate, available)))
+        asked = list(leaves(translate(predicate, catalog)))
         assert len(asked) == 50, len(asked)
-        least, middle = timed(partial(answered, predicate, table, available))
-        plain, _ = timed(one_pass(table, predicate, available))
-        skipped = prune(translate(predicate, available), table).skip.mean()
+        least, middle = timed(partial(answered, predicate, table, catalog))
+        plain, _ = timed(one_pass(table, predicate, catalog))
+        skipped = prune(translate(predicate, catalog), table).skip.mean()
         what = f"{len(table):,} files, 50 leaves, {name}"
         limit = f"<= {COUNTS[len(table)]}"
         lines.add(what, middle, unit=" ms", limit=limit, detail=f"least {least:.2f} ms, {skipped:.0%} skipped")
@@ -193,9 +193,9 @@ def many_values(lines: Lines, table: MetadataTable) -> None:
     numbers = {"n": (10**6, int), "id": (10**12, int), "temp": (40, float)}
     sets = {name: tuple(map(of, np.linspace(0, most, 10_000))) for name, (most, of) in numbers.items()}
     predicates = [In(COLUMNS[name], values) for name, values in sets.items()]
-    available = available_of(table, "minmax")
+    catalog = available_of(table, "minmax")
     for predicate in (*predicates, wanted_users(10_000)):
-        least, middle = timed(partial(answered, predicate, table, available))
+        least, middle = timed(partial(answered, predicate, table, catalog))
         what = f"{len(table):,} files, {predicate.operand} IN 10,000"
         lines.add(what, middle, unit=" ms", detail=f"least {least:.2f} ms")
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from xskip.indexing.source import form_of
+from xskip.indexing.source import new_write_options
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
@@ -184,11 +184,11 @@ def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Ite
     schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
     spark.createDataFrame([], schema).write.parquet(root)
     engine, source = xskip.SkippingIndex.for_path(spark, root)._open()
-    form = form_of(spark, engine, 4)
+    write_options = new_write_options(spark, engine, 4)
     files: list[tuple[Path, RecordedFile]] = []
     with tempfile.TemporaryDirectory(dir=Path(root).parent) as local:
         for table in tables:
-            files += write_files(table, source.location.identifier, Path(local), len(files), form)
+            files += write_files(table, source.location.identifier, Path(local), len(files), write_options)
         record = CommitRecord(0, source.root, 4, tuple(entry for _, entry in files), source.reading, types, 0)
         publish(source.storage, source.directory, None, files, record)
     engine.forget(source.directory)

@@ -34,7 +34,7 @@ from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.recorded_files import write_files
 from xskip.pruning.prune import PruneResult, prune, requirements
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 ROUNDS = 3
 ALL = (xskip.MinMax("ts"), xskip.ValueList("city"), xskip.BloomFilter("user"))
@@ -112,8 +112,8 @@ def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
         place = folder / str(count)
         place.mkdir()
         paths = [path for path, _ in write_files(whole, str(folder), place, 0)]
-        available = Available(tuple((i.definition, i.storage) for i in whole.indexes.values()))
-        clause = translate(predicate, available)
+        catalog = IndexCatalog(tuple((i.definition, i.storage) for i in whole.indexes.values()))
+        clause = translate(predicate, catalog)
         needed = requirements(clause)
 
         read = partial(_read, paths, needed)

@@ -33,5 +33,5 @@ def falsify(spark: SparkSession, made: xskip.SkippingIndex, key: IndexKey, lies:
             table, indexes={**table.indexes, key: replace(column, values=pa.array(values, column.values.type))}
         )
 
-    rewrite(target, snapshot.form, changed)
+    rewrite(target, snapshot.write_options, changed)
     engine_of(spark).forget_all()

@@ -34,8 +34,8 @@ __all__ = [
     "UnsupportedTypeError",
     "XskipError",
     "did_you_mean",
+    "error_text",
     "shown",
-    "told_by",
 ]
 
 
@@ -304,10 +304,10 @@ def did_you_mean(found: str, known: Iterable[str]) -> str | None:
     return f"did you mean {folded[similar[0]]}?" if similar else None
 
 
-def told_by(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Return what an error says; an error of the operating system without its number and path.
 
-    >>> told_by(FileNotFoundError(2, "No such file or directory", "a.toml"))
+    >>> error_text(FileNotFoundError(2, "No such file or directory", "a.toml"))
     'No such file or directory'
     """
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -36,7 +36,7 @@ def committed(directory: str, table: MetadataTable, scratch: Path) -> None:
     before = opened(directory)
     assert before.record is not None
     scratch.mkdir()
-    files = write_files(table, before.table_identifier, scratch, 0, before.form)
+    files = write_files(table, before.table_identifier, scratch, 0, before.write_options)
     record = replace(before.record, metadata_files=tuple(entry for _, entry in files))
     publish(LocalStorage(), directory, before.live, files, record)
 

@@ -33,7 +33,7 @@ from xskip.indexes import BloomFilter, MinMax, index_of
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom
 
@@ -229,8 +229,8 @@ def test_a_filter_is_probed_only_of_files_that_everything_cheaper_has_left(
         return plain(filters, values, among)
 
     monkeypatch.setattr(bloom_bits, "might_contain", noted)
-    available = Available(tuple((index.definition, index.storage) for index in table.indexes.values()))
-    prune(translate(predicate, available), table)
+    catalog = IndexCatalog(tuple((index.definition, index.storage) for index in table.indexes.values()))
+    prune(translate(predicate, catalog), table)
     assert probed == left
 
 

@@ -25,7 +25,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 
@@ -33,7 +33,7 @@ def kept(predicate: Predicate, *columns: IndexColumn, partitions: tuple[Partitio
     """Return the rows of the table that are not skipped."""
     table = table_of(files_of(f"/t/{i}" for i in range(len(columns[0].values))), columns, partitions)
     indexes = tuple((column.definition, column.storage) for column in columns)
-    clause = translate(predicate, Available(indexes, {p.name: p.type for p in partitions}))
+    clause = translate(predicate, IndexCatalog(indexes, {p.name: p.type for p in partitions}))
     return [i for i, skipped in enumerate(prune(clause, table).skip) if not skipped]
 
 

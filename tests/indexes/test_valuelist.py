@@ -28,7 +28,7 @@ from xskip.indexes import ValueList, index_of
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types.datatypes import Array, arrow_type
 
 NAN = float("nan")
@@ -226,7 +226,7 @@ def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch: pytest
     files = DataFiles.of([FileStatus(f"/{n}", 1, 1) for n in range(4)])
     table = MetadataTable(files, {}, {definition.key: IndexColumn(definition, storage, values)})
     between = And((Comparison(Op.GT, INT, 3), Comparison(Op.LT, INT, 6)))
-    found = prune(translate(between, Available(((definition, storage),))), table)
+    found = prune(translate(between, IndexCatalog(((definition, storage),))), table)
     assert found.skip.tolist() == [True, False, True, False]
     assert asked == list(between.children)
     assert [(o.predicate, o.ruled_out) for o in found.outcomes] == [("c > ?", 0), ("c < ?", 1), ("c > ? AND c < ?", 2)]

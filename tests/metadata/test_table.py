@@ -107,9 +107,9 @@ def test_derived_values_are_computed_once_per_table() -> None:
         made.append("a")
         return len(made)
 
-    assert [first.once("a", make) for _ in range(3)] == [1, 1, 1]
-    assert first.once("b", lambda: made.append("b")) is None
-    assert first.once("b", lambda: made.append("b")) is None
-    assert replace(first).once("a", lambda: 7) == first.take(pa.array([0])).once("a", lambda: 7) == 7
+    assert [first.memo("a", make) for _ in range(3)] == [1, 1, 1]
+    assert first.memo("b", lambda: made.append("b")) is None
+    assert first.memo("b", lambda: made.append("b")) is None
+    assert replace(first).memo("a", lambda: 7) == first.take(pa.array([0])).memo("a", lambda: 7) == 7
     assert made == ["a", "b"]
     assert first == other

@@ -149,13 +149,13 @@ def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> CommitRecord:
 
 
 def metadata_files_of(
-    tables: Iterable[MetadataTable], scratch: Path, form: WriteOptions = FORM
+    tables: Iterable[MetadataTable], scratch: Path, write_options: WriteOptions = FORM
 ) -> list[tuple[Path, RecordedFile]]:
     """Write tables as finished files into a local folder, with at least one file for each table."""
     scratch.mkdir(parents=True, exist_ok=True)
     files: list[tuple[Path, RecordedFile]] = []
     for table in tables:
-        files += write_files(table, ROOT, scratch, len(files), form)
+        files += write_files(table, ROOT, scratch, len(files), write_options)
     return files
 
 
@@ -178,12 +178,12 @@ def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[M
 
 
 def put_foreign(
-    directory: str | Path, tables: Iterable[MetadataTable], form: WriteOptions = FORM, identifier: str = ROOT
+    directory: str | Path, tables: Iterable[MetadataTable], write_options: WriteOptions = FORM, identifier: str = ROOT
 ) -> None:
     """Write tables, each in a separate file and without a record, as another program does."""
     Path(directory).mkdir(exist_ok=True)
     for number, table in enumerate(tables):
-        encode(table, identifier, Path(directory) / FOREIGN.format(number), form)
+        encode(table, identifier, Path(directory) / FOREIGN.format(number), write_options)
 
 
 def opened(directory: str | Path) -> Snapshot:

@@ -52,10 +52,10 @@ def small_table() -> MetadataTable:
     )
 
 
-def committed(folder: Path, form: WriteOptions) -> Path:
+def committed(folder: Path, write_options: WriteOptions) -> Path:
     """Commit an index with one file and one record."""
     folder.mkdir()
-    files = write_files(small_table(), ROOT, folder, 0, form)
+    files = write_files(small_table(), ROOT, folder, 0, write_options)
     publish(DISK, str(folder / "md"), None, files, record_of(entry for _, entry in files))
     return folder / "md"
 

@@ -45,7 +45,7 @@ from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Atomic, Struct, arrow_type
 
@@ -174,7 +174,7 @@ def test_one_time_beyond_all_years(kind: str, millis: int) -> None:
 def answer(path: Path, leaf: Comparison) -> list[bool]:
     table = decode(open_file(path))
     indexes = tuple((replace(c.definition, types=(leaf.operand.type,)), c.storage) for c in table.indexes.values())
-    found: list[bool] = prune(translate(leaf, Available(indexes)), table).skip.tolist()
+    found: list[bool] = prune(translate(leaf, IndexCatalog(indexes)), table).skip.tolist()
     return found
 
 
@@ -232,7 +232,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
     table = decode(open_file(path))
     indexes = tuple((replace(c.definition, types=("int",)), c.storage) for c in table.indexes.values())
     both = And((Comparison(Op.EQ, Column(("k",), "int"), 1), Comparison(Op.EQ, Column(("n",), "int"), 6)))
-    assert prune(translate(both, Available(indexes)), table).skip.tolist() == [True, False]
+    assert prune(translate(both, IndexCatalog(indexes)), table).skip.tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

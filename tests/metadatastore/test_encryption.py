@@ -43,7 +43,7 @@ from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 KEYS = {
     "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),
@@ -91,7 +91,7 @@ def sample(bounds: str | None = "k1", lists: str | None = "k2") -> MetadataTable
     return table_of(files_of(NAMES), indexes, [PartitionColumn("p", "int", array_of("int", [1, 2]))])
 
 
-def form(*, plaintext: bool, version: int = 4) -> WriteOptions:
+def write_options(*, plaintext: bool, version: int = 4) -> WriteOptions:
     return WriteOptions(version, "footer", plaintext)
 
 
@@ -101,7 +101,7 @@ def test_what_is_written_is_read(version: int, plaintext: bool, tmp_path: Path) 
     """[ENC-L-1] [ENC-L-2] [ENC-K-1] Encrypted files of each version can be read, and contain no plaintext."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=plaintext, version=version))
+    encode(sample(), ROOT, path, write_options(plaintext=plaintext, version=version))
     file = open_file(path)
     read = decode(file)
     assert read.files == sample().files
@@ -140,7 +140,7 @@ def test_goldens(shared: Path, counted: Counted) -> None:
         assert {n.removeprefix("/lake/avro/") for n in table.files.names.to_pylist()} == set(case["modified_ms"])
         assert table.indexes["minmax", ("k",)].values.to_pylist()
         assert all(column.values.null_count == 0 for column in table.indexes.values())
-        assert snapshot.form == WriteOptions(4, "footer", "plaintext" in name)
+        assert snapshot.write_options == WriteOptions(4, "footer", "plaintext" in name)
         for file in snapshot.metadata_files:
             text = file.footer.metadata[b"org.apache.spark.sql.parquet.row.metadata"].decode()
             assert render_schema(parse_schema(text, file.reader.schema_arrow)) == text
@@ -157,7 +157,7 @@ def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
     for _, directory, case in _goldens(shared):
         snapshot = opened(directory)
         (query,) = [q for q in case["queries"] if q["sql"] == "k = 3"]
-        found = prune(translate(leaf, Available(snapshot.indexes, untyped=True)), snapshot.load())
+        found = prune(translate(leaf, IndexCatalog(snapshot.indexes, untyped=True)), snapshot.load())
         names = [n.removeprefix("/lake/avro/") for n in snapshot.load().files.names.to_pylist()]
         assert {n for n, skips in zip(names, found.skip, strict=True) if not skips} == set(query["kept"])
         counted("golden queries whose verdicts are those on record", 1)
@@ -187,7 +187,7 @@ def test_without_the_key_of_an_index(plaintext: bool, tmp_path: Path) -> None:
     """[ENC-R-1] The index is locked, all other indexes are used, and the label is reported."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=plaintext))
+    encode(sample(), ROOT, path, write_options(plaintext=plaintext))
     use_kms(Client("footer", "k1"))
     table = decode(open_file(path))
     locked = table.indexes["valuelist", ("s",)]
@@ -196,9 +196,9 @@ def test_without_the_key_of_an_index(plaintext: bool, tmp_path: Path) -> None:
     assert table.indexes["bloomfilter", ("s",)].values.null_count == 1
     assert table.partitions["p"].values.to_pylist() == [1, 2]
     indexes = tuple((c.definition, c.storage) for c in table.indexes.values())
-    found = prune(translate(Comparison(Op.EQ, Column(("k",), "int"), 9), Available(indexes)), table)
+    found = prune(translate(Comparison(Op.EQ, Column(("k",), "int"), 9), IndexCatalog(indexes)), table)
     assert found.skip.tolist() == [True, False]
-    found = prune(translate(Comparison(Op.EQ, Column(("s",), "string"), b"secret-value"), Available(indexes)), table)
+    found = prune(translate(Comparison(Op.EQ, Column(("s",), "string"), b"secret-value"), IndexCatalog(indexes)), table)
     assert found.skip.tolist() == [False, False]
     assert ("valuelist(s)", "its key k2 is not available") in found.unused
 
@@ -209,7 +209,7 @@ def test_without_the_key_of_the_footer(plaintext: bool, client: Any, tmp_path: P
     """[ENC-R-1] A missing footer key raises a clear error, so that queries read all files."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=plaintext))
+    encode(sample(), ROOT, path, write_options(plaintext=plaintext))
     use_kms(client)
     with pytest.raises(KeyNotAvailableError, match=r"use_kms|footer"):
         decode(open_file(path))
@@ -219,7 +219,7 @@ def test_keys_that_are_others(tmp_path: Path) -> None:
     """[ENC-R-1] [ENC-K-3] A master key that does not decrypt the file counts as missing."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=False))
+    encode(sample(), ROOT, path, write_options(plaintext=False))
     use_kms(LocalKms(dict.fromkeys(KEYS, bytes(16))))
     with pytest.raises(KeyNotAvailableError, match="does not decrypt"):
         decode(open_file(path))
@@ -249,11 +249,11 @@ def test_names_that_begin_alike(tmp_path: Path) -> None:
     encode(clear, ROOT, tmp_path / "clear.parquet", WriteOptions(1))
     table = table_of(files_of(NAMES), [keyed(first, "k1"), keyed(second, "k1")])
     with pytest.raises(IndexDefinitionError, match=r"begins with the name of another .*a_minmax, a_minmax_b_minmax"):
-        encode(table, ROOT, tmp_path / "f.parquet", form(plaintext=True, version=1))
+        encode(table, ROOT, tmp_path / "f.parquet", write_options(plaintext=True, version=1))
 
 
 def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: int = 4) -> None:
-    files = metadata_files_of([sample()], tmp_path / "s", form(plaintext=plaintext, version=version))
+    files = metadata_files_of([sample()], tmp_path / "s", write_options(plaintext=plaintext, version=version))
     publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
 
 
@@ -266,7 +266,7 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     Migration(LocalStorage(), md, 1).run()
     Migration(LocalStorage(), md, 4).run()
     snapshot = opened(md)
-    assert snapshot.form == form(plaintext=plaintext)
+    assert snapshot.write_options == write_options(plaintext=plaintext)
     after = snapshot.load()
     assert [c.definition.key_label for c in after.indexes.values()] == ["k1", "k2", None]
     for key, column in sample().indexes.items():
@@ -304,7 +304,7 @@ def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
     use_kms(LocalKms(changed))
     after = opened(md)
     assert not set(after.live.names) & set(before.live.names)
-    assert after.form == form(plaintext=plaintext, version=3)
+    assert after.write_options == write_options(plaintext=plaintext, version=3)
     assert [d.key_label for d, _ in after.indexes] == ["k1", "new", None]
     assert all(after.load().indexes[key].values.equals(c.values) for key, c in sample().indexes.items())
     assert len(client.data_keys) == len(set(client.data_keys)) > 0
@@ -370,7 +370,7 @@ def test_a_client_of_arrow(tmp_path: Path) -> None:
 
     use_kms(Theirs())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=False))
+    encode(sample(), ROOT, path, write_options(plaintext=False))
     assert decode(open_file(path)).files == sample().files
 
 
@@ -378,7 +378,7 @@ def test_a_client_named_anew_counts_at_once(tmp_path: Path) -> None:
     """[ENC-K-4] A new client is used at once, without remembered keys."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
-    encode(sample(), ROOT, path, form(plaintext=False))
+    encode(sample(), ROOT, path, write_options(plaintext=False))
     for _ in range(2):
         client = Client()
         use_kms(client)
@@ -414,7 +414,7 @@ def test_nothing_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         shown.append("".join(traceback.format_exception(caught.value)))
 
     use_kms(Chatty())
-    said(lambda: encode(sample(), ROOT, tmp_path / "f.parquet", form(plaintext=True)))
+    said(lambda: encode(sample(), ROOT, tmp_path / "f.parquet", write_options(plaintext=True)))
     said(lambda: LocalKms({"k": secret + b"x"}))
     said(lambda: LocalKms({"k": secret}).unwrap(base64.b64encode(bytes(60)), "k"))
     (tmp_path / "keys.json").write_text('{"k": "0123456789abcdef!"}')
@@ -431,7 +431,7 @@ def test_names_without_their_key(tmp_path: Path) -> None:
     """[MDS-C-23] A snapshot does not take over names that an earlier one has decrypted with a key."""
     use_kms(Client())
     md, disk = str(tmp_path / "md"), LocalStorage()
-    files = write_files(sample(), ROOT, tmp_path, 0, form(plaintext=True))
+    files = write_files(sample(), ROOT, tmp_path, 0, write_options(plaintext=True))
     record = publish(disk, md, None, files, record_of([entry for _, entry in files]))
     first = opened(md)
     assert first.load([]).files.names.to_pylist() == NAMES

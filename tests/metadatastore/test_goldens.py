@@ -20,7 +20,7 @@ from tests.metadatastore.samples import opened, storage_type
 from xskip.expressions.operands import split_path
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 # Skips on record that are no proof: xskip must keep what is named here.
 UNPROVED = {
@@ -48,14 +48,14 @@ MORE = {
 }
 
 
-def typed(snapshot: Snapshot, df: DataFrame) -> Available:
+def typed(snapshot: Snapshot, df: DataFrame) -> IndexCatalog:
     """Return the indexes with the types of their columns, which other programs do not record."""
     indexes = []
     for definition, storage in snapshot.indexes:
         kind = type_of(df, definition.columns[0])
         assert storage_type(storage) in ("", kind)
         indexes.append((dataclasses.replace(definition, types=(kind,)), storage))
-    return Available(tuple(indexes), snapshot.partitions)
+    return IndexCatalog(tuple(indexes), snapshot.partitions)
 
 
 def type_of(df: DataFrame, column: str) -> str:

@@ -40,7 +40,7 @@ from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, enco
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Opaque, Struct
 
@@ -422,6 +422,6 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     column = table.indexes["valuelist", ("a",)]
     assert (column.unreadable, column.values.to_pylist()) == (2, [[7], None, None] * 2)
     leaf = Comparison(Op.EQ, Column(("a",), "int"), 5)
-    found = prune(translate(leaf, Available(((column.definition, column.storage),))), table)
+    found = prune(translate(leaf, IndexCatalog(((column.definition, column.storage),))), table)
     assert found.skip.tolist() == [True, False, False] * 2
     assert found.unused == (("valuelist(a)", "the metadata of 2 files cannot be read"),)

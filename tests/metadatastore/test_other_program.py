@@ -42,7 +42,7 @@ from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 DISK = LocalStorage()
 #: Where Spark has listed the files of one partition alone, these are not in question.
@@ -89,9 +89,9 @@ def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: N
     assert asked == 119
 
 
-def put(directory: Path, tables: Iterable[MetadataTable], form: WriteOptions) -> None:
+def put(directory: Path, tables: Iterable[MetadataTable], write_options: WriteOptions) -> None:
     """Commit an index of xskip with each table in a separate file."""
-    files = metadata_files_of(tables, directory.parent / "scratch", form)
+    files = metadata_files_of(tables, directory.parent / "scratch", write_options)
     publish(DISK, str(directory), None, files, record_of(entry for _, entry in files))
 
 
@@ -173,7 +173,7 @@ def kept_by_xskip(directory: Path, predicate: Any) -> set[str]:
     kinds = {"v": "bigint", "w": "bigint", "s": "string"}
     indexes = [(defined(d.name, d.columns[0], kinds[d.columns[0]])[0], s) for d, s in snapshot.indexes]
     table = snapshot.load()
-    skip = prune(translate(predicate, Available(tuple(indexes))), table).skip
+    skip = prune(translate(predicate, IndexCatalog(tuple(indexes))), table).skip
     return {Path(n).name for n, skips in zip(table.files.names.to_pylist(), skip, strict=True) if not skips}
 
 

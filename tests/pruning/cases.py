@@ -34,7 +34,7 @@ from xskip.expressions.predicate import (
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types.datatypes import Storage, arrow_type
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
@@ -123,8 +123,8 @@ def translated(case: Case) -> tuple[Clause, MetadataTable]:
             for i, data in enumerate(case.data)
         ]
         indexes |= collected(index, name, case.kinds[name], rows)
-    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
-    return translate(case.predicate, available), MetadataTable(files(len(case.data)), {}, indexes)
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in indexes.values()))
+    return translate(case.predicate, catalog), MetadataTable(files(len(case.data)), {}, indexes)
 
 
 @cache

@@ -17,7 +17,7 @@ from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.file_findings import FileFindings, Finding
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 INT, OTHER = Column(("a",), "int"), Column(("b",), "int")
 
@@ -79,9 +79,9 @@ def test_outcomes_of_some_files_add_up_to_those_of_all(case: Case) -> None:
 def finding(predicate: Predicate, rows: list[Any]) -> Finding:
     """Return the finding of a single file whose column ``a`` has a MinMax index."""
     indexes = collected("minmax", "a", "int", [rows])
-    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in indexes.values()))
     table = MetadataTable(DataFiles.of([FileStatus("/f", 1, 1)]), {}, indexes)
-    return FileFindings(translate(predicate, available), table).of(0)
+    return FileFindings(translate(predicate, catalog), table).of(0)
 
 
 A_IS_5, B_IS_5, A_ABOVE_9 = Comparison(Op.EQ, INT, 5), Comparison(Op.EQ, OTHER, 5), Comparison(Op.GT, INT, 9)
@@ -111,9 +111,9 @@ def test_the_reasons_of_indexes_are_named() -> None:
     """[REP-F-2]"""
     indexes = collected("minmax", "a", "int", [[1], None])
     (column,) = indexes.values()
-    available = Available(((column.definition, column.storage),))
+    catalog = IndexCatalog(((column.definition, column.storage),))
     files = DataFiles.of([FileStatus("/f", 1, 1), FileStatus("/g", 1, 1)])
-    clause = translate(A_IS_5, available)
+    clause = translate(A_IS_5, catalog)
 
     def reason(**changes: Any) -> str:
         from dataclasses import replace

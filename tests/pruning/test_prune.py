@@ -47,7 +47,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
 from xskip.pruning.prune import ClauseOutcome, prune, requirements
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types.datatypes import Array, Bloom, Storage, Struct
 
 # --- filter => clause, as text ------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ TOKEN = re.compile(
 )
 
 
-AVAILABLE = Available(
+AVAILABLE = IndexCatalog(
     tuple(defined(*head[1:]) for head in HEADS if head[0] == "index"),
     {head[1]: head[2] for head in HEADS if head[0] == "partition"},
 )
@@ -200,7 +200,7 @@ BIG = Column(("a",), "bigint")
 
 
 def clause_of(predicate: Predicate, *indexes: tuple[IndexDefinition, Storage], **other: Any) -> Clause:
-    return translate(predicate, Available(indexes, **other))
+    return translate(predicate, IndexCatalog(indexes, **other))
 
 
 def test_names_are_told_apart_by_case_only_where_the_session_does() -> None:
@@ -319,10 +319,10 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
     table = MetadataTable(files(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
-    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
     why = Unknown("a function")
     predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1), why, why))
-    result = prune(translate(predicate, available), table)
+    result = prune(translate(predicate, catalog), table)
     assert result.skip.tolist() == [True, False, True, True]
     assert result.outcomes == (ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("p = ?", "partition(p)", 1))
     assert result.unused == (("?", "a function"),)
@@ -332,9 +332,9 @@ def test_the_outcome_counts_the_kept_files_whose_statistics_are_unknown() -> Non
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None, None])
     table = MetadataTable(files(5), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2, 1], pa.int32()))}, minmax)
-    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
     predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1)))
-    result = prune(translate(predicate, available), table)
+    result = prune(translate(predicate, catalog), table)
     assert result.skip.tolist() == [True, False, True, True, False]
     assert [(each.ruled_out, each.unknown) for each in result.outcomes] == [(2, 1), (1, 0)]
 
@@ -343,23 +343,23 @@ def test_or_across_a_partition_and_a_data_column() -> None:
     """[SND-7] [SND-30] [PRU-V-1] An OR skips a file only if both columns rule the file out."""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
     table = MetadataTable(files(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
-    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
     either = Or((Comparison(Op.EQ, INT, 9), Comparison(Op.EQ, Column(("p",), "int"), 1)))
-    assert prune(translate(either, available), table).skip.tolist() == [False, True, False, False, False]
+    assert prune(translate(either, catalog), table).skip.tolist() == [False, True, False, False, False]
     open_leg = Or((Comparison(Op.EQ, INT, 9), Comparison(Op.EQ, Column(("b",), "int"), 1)))
-    assert prune(translate(open_leg, available), table).skip.tolist() == [False] * 5
+    assert prune(translate(open_leg, catalog), table).skip.tolist() == [False] * 5
 
 
 @pytest.mark.parametrize(("value", "skips"), [(True, False), (False, True), (None, True)])
 def test_a_constant_filter(value: Any, skips: bool) -> None:
     """[PRU-V-8] Constants that are not TRUE skip all files."""
-    result = prune(translate(Constant(value), Available(())), MetadataTable(files(2)))
+    result = prune(translate(Constant(value), IndexCatalog(())), MetadataTable(files(2)))
     assert result.skip.tolist() == [skips, skips]
 
 
 def test_an_unknown_filter_keeps_everything() -> None:
     """[SND-33] [PRU-V-2]"""
-    result = prune(translate(Unknown("rand"), Available(())), MetadataTable(files(2)))
+    result = prune(translate(Unknown("rand"), IndexCatalog(())), MetadataTable(files(2)))
     assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
 
 
@@ -405,9 +405,9 @@ def single_leaves(draw: st.DrawFn) -> tuple[str, Any, list[list[Any]]]:
 
 def kept_by(index: str, kind: str, leaf: Any, data: list[list[Any]]) -> list[bool]:
     indexes = collected(index, "a", kind, data)
-    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    catalog = IndexCatalog(tuple((c.definition, c.storage) for c in indexes.values()))
     table = MetadataTable(files(len(data)), {}, indexes)
-    kept: list[bool] = (~prune(translate(leaf, available), table).skip).tolist()
+    kept: list[bool] = (~prune(translate(leaf, catalog), table).skip).tolist()
     return kept
 
 
@@ -482,6 +482,6 @@ def test_a_partition_column_of_one_side_alone_answers_nothing(metadata: Any, que
     """[SND-30] [PRU-PC-5]"""
     minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
-    clause = translate(leaf, Available((minmax,), metadata, query))
+    clause = translate(leaf, IndexCatalog((minmax,), metadata, query))
     assert clause == Undetermined("p = ?", "p is a partition column only in the query or only in the index")
-    assert key_of(translate(leaf, Available((minmax,), {"p": "int"}, {"p": "int"}))) == "p"
+    assert key_of(translate(leaf, IndexCatalog((minmax,), {"p": "int"}, {"p": "int"}))) == "p"

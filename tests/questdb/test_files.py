@@ -22,7 +22,7 @@ from xskip.questdb_files.metadata_file import read_metadata
 from xskip.questdb_files.partition_names import PartitionUnit
 from xskip.questdb_files.transaction_file import read_transaction
 
-_LEAST = -(1 << 63)
+_MIN = -(1 << 63)
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,10 @@ def test_lookups_of_column_versions() -> None:
     records = {
         (100, 1): (7, 20),
         (100, 2): (-1, 5),
-        (_LEAST, 2): (3, 50),
-        (_LEAST, 3): (4, 100),
-        (_LEAST, 4): (5, _LEAST),
-        (_LEAST + 1, 4): (9, 0),
+        (_MIN, 2): (3, 50),
+        (_MIN, 3): (4, 100),
+        (_MIN, 4): (5, _MIN),
+        (_MIN + 1, 4): (9, 0),
     }
     versions = ColumnVersions(0, records)
     assert versions.files(100, 1, 21) == ColumnFiles(7, 20)

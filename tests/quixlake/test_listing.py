@@ -65,7 +65,7 @@ def test_many_names_go_through_a_local_file(
     spark: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = entries_of(by_hadoop(spark, f"file:{lake}"))
-    monkeypatch.setattr(relation, "_MOST_NAMES", len(LISTED) - 1)
+    monkeypatch.setattr(relation, "_MAX_NAMES", len(LISTED) - 1)
     folders: list[str] = []
 
     def noted(purpose: str) -> Any:
@@ -78,7 +78,7 @@ def test_many_names_go_through_a_local_file(
     assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
     assert (tmp_path / "names/names").read_bytes().count(b"\0") == len(LISTED) - 1
     assert len(folders) == 2
-    monkeypatch.setattr(relation, "_MOST_NAMES", len(LISTED))
+    monkeypatch.setattr(relation, "_MAX_NAMES", len(LISTED))
     assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
     assert len(folders) == 2
 

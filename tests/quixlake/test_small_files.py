@@ -43,7 +43,7 @@ def test_a_file_that_has_grown_since_the_listing_is_read_again(
     storage: HadoopStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[QLK-DE-5] [QLK-DE-9] Without its descriptors, deleted messages would come back."""
-    monkeypatch.setattr(small_files, "_MOST_FILES", 2)
+    monkeypatch.setattr(small_files, "_MAX_FILES", 2)
     names = [f"{tmp_path}/{i}.parquet" for i in range(5)]
     for i, name in enumerate(names):
         pq.write_table(pa.table({"Path": [str(i)] * (i + 1)}), name)

@@ -203,7 +203,7 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
     assert kept(spark, path, "cast(d as string) = '-0.0'") == {"zero"}
     assert kept(spark, path, "cast(d as string) = '1.0'") == {"zero", "one"}
     assert kept(spark, path, "i % 4 = 3") == {"one"}
-    monkeypatch.setattr(evaluator, "_MOST_VALUES", 2)
+    monkeypatch.setattr(evaluator, "_MAX_VALUES", 2)
     assert kept(spark, path, "i % 4 = 3 AND i > 0") == set(files)
 
 

@@ -19,17 +19,17 @@ from xskip.spark.query.usage import DatasetUsage
 __all__ = ["advise"]
 
 #: Fewer files say nothing about an index.
-_LEAST_FILES = 8
+_MIN_FILES = 8
 #: Fewer scans say nothing about what queries filter.
-_LEAST_SCANS = 10
+_MIN_SCANS = 10
 #: A column that fewer scans filter without an index is not named.
-_LEAST_SCANS_OF_COLUMN = 3
+_MIN_SCANS_OF_COLUMN = 3
 #: The share of files from which on statistics count as those of nearly all files.
 _NEARLY_ALL = 0.9
 #: The columns without an index that one call names at most, those of most scans first.
-_MOST_COLUMNS = 5
+_MAX_COLUMNS = 5
 #: The number of values in lists above which the lists are not counted.
-_MOST_VALUES = 5_000_000
+_MAX_VALUES = 5_000_000
 
 
 def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
@@ -60,8 +60,8 @@ class _Adviser:
             if found is not None and not (found.action == "remove" and str(definition) in self.usage.useful):
                 yield found
         columns = sorted(self.usage.without_index.items(), key=lambda item: (-item[1], item[0]))
-        for column, scans in columns[:_MOST_COLUMNS]:
-            if scans < _LEAST_SCANS_OF_COLUMN:
+        for column, scans in columns[:_MAX_COLUMNS]:
+            if scans < _MIN_SCANS_OF_COLUMN:
                 break
             yield Advice(
                 "add", column,
@@ -72,7 +72,7 @@ class _Adviser:
 
     def _on_statistics(self, definition: IndexDefinition, present: set[IndexKey]) -> Advice | None:
         """Return advice on an index whose statistics rule out nothing, or nothing that another index does not."""
-        if self.snapshot.rows < _LEAST_FILES:
+        if self.snapshot.rows < _MIN_FILES:
             return None
         match definition.name:
             case "minmax":
@@ -153,7 +153,7 @@ class _Adviser:
     def _on_use(self, definition: IndexDefinition) -> Advice | None:
         """Return advice on an index that the queries of this process do not need."""
         use, scans = self.usage.of(str(definition)), self.usage.scans
-        if scans < _LEAST_SCANS or use.ruled_out:
+        if scans < _MIN_SCANS or use.ruled_out:
             return None
         if not use.scans:
             return Advice(
@@ -161,7 +161,7 @@ class _Adviser:
                 f"no condition of {scans:,} scans of this process concerns {definition}; remove it if other queries "
                 "do not need it either",
             )  # fmt: skip
-        if use.scans < _LEAST_SCANS:
+        if use.scans < _MIN_SCANS:
             return None
         return Advice(
             "change", str(definition),
@@ -183,7 +183,7 @@ def _bounds_shares(bounds: pa.Array) -> RuledOut | None:
     low, high = (pc.struct_field(bounds, side) for side in (0, 1))
     known = pc.and_(low.is_valid(), high.is_valid())
     low, high = low.filter(known), high.filter(known)
-    return None if len(low) < _LEAST_FILES else ruled_out_by_bounds(low, high)
+    return None if len(low) < _MIN_FILES else ruled_out_by_bounds(low, high)
 
 
 def _least_share(lists: pa.Array) -> float | None:
@@ -198,6 +198,6 @@ def _least_share(lists: pa.Array) -> float | None:
         return None
     values = lists.flatten()
     known = len(lists) - lists.null_count
-    if known < _LEAST_FILES // 2 or not 0 < len(values) <= _MOST_VALUES:
+    if known < _MIN_FILES // 2 or not 0 < len(values) <= _MAX_VALUES:
         return None
     return float(pc.min(sort_key(values).value_counts().field("counts")).as_py() / known)

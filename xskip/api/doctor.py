@@ -13,7 +13,7 @@ from xskip.api.session import MINIMUM_JAVA
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.indexes import MinMax
 from xskip.indexing.source import base_location
-from xskip.metadatastore.absence import no_index
+from xskip.metadatastore.missing_index import no_index
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.paths import check_path
@@ -33,7 +33,7 @@ __all__ = ["doctor"]
 
 #: The oldest Spark, and the first one that is too new.
 _SPARK = ((3, 5), (4, 4))
-_MOST_DATASETS = 20
+_MAX_DATASETS = 20
 _ROWS = 20
 
 
@@ -220,12 +220,10 @@ def _indexes(spark: SparkSession, engine: Engine) -> Iterator[Check]:
         base = base_location(spark, engine)
         where = f"no index under {base}" if base else "this process has used no index yet"
         yield Check("index", "ok", where, "pass a path to check the index of a dataset")
-    for entry in found[:_MOST_DATASETS]:
+    for entry in found[:_MAX_DATASETS]:
         yield from _guarded("index", lambda dataset=entry.dataset: [_index(spark, engine, dataset)])  # type: ignore[misc]
-    if len(found) > _MOST_DATASETS:
-        yield Check(
-            "index", "ok", f"{len(found) - _MOST_DATASETS} further indexes, not checked", "pass the path of one"
-        )
+    if len(found) > _MAX_DATASETS:
+        yield Check("index", "ok", f"{len(found) - _MAX_DATASETS} further indexes, not checked", "pass the path of one")
 
 
 def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
@@ -237,10 +235,10 @@ def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
             reading: Any = snapshot.reading
             kind = "parquet" if reading is None else reading.format
             return _state(path, SkippingIndex.for_path(spark, path, format=kind))
-    return _absence(path, no_index(storage_for(engine.hook, locations[0].directory), locations[0]))
+    return _missing_index(path, no_index(storage_for(engine.hook, locations[0].directory), locations[0]))
 
 
-def _absence(path: str, error: MetadataNotFoundError) -> Check:
+def _missing_index(path: str, error: MetadataNotFoundError) -> Check:
     return Check("index", "warning", f"{path}: {error.what}", error.hint or "")
 
 
@@ -248,7 +246,7 @@ def _state(path: str, index: SkippingIndex) -> Check:
     try:
         status = index.status()
     except MetadataNotFoundError as error:
-        return _absence(path, error)
+        return _missing_index(path, error)
     rows = change_rows(status.missing, status.stale, status.changed, len(status.unreadable))
     found = ", ".join([f"{path}: {status.indexed:,} files indexed", *(f"{count:,} {name}" for name, count in rows)])
     if status.problem:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from xskip.api.predicates import check_predicate, resolving
 from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
 from xskip.indexing.source import Source
-from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.missing_index import no_index
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.settings import PLACES

@@ -31,7 +31,7 @@ from xskip.indexing.planning import plan
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.refresh import Refresh, trusted
-from xskip.indexing.source import check_keys, form_of
+from xskip.indexing.source import check_keys, new_write_options
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
@@ -246,10 +246,10 @@ class SkippingIndex(IndexInspection):
                     "the dataset already has an index", where=source.directory,
                     hint="call refresh() to bring it up to date, add([...]) to add to it, or drop() before create()",
                 )  # fmt: skip
-        form = form_of(self._spark, engine, version)
-        check_keys(form, planned)
+        write_options = new_write_options(self._spark, engine, version)
+        check_keys(write_options, planned)
         with Collected() as collected:
-            result = Build(engine, source, planned, progress, on_error, form, collected).run(None)
+            result = Build(engine, source, planned, progress, on_error, write_options, collected).run(None)
         if source.unfound:
             _log.warning("the index is in %s, but %s", source.directory, source.unfound)
         return replace(result, seconds=time.monotonic() - started)

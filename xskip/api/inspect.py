@@ -30,7 +30,7 @@ from xskip.types.datatypes import Storage, value_type
 
 __all__ = ["IndexInspection"]
 
-_MOST_EXAMPLES = 10
+_MAX_EXAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _status(source: Source) -> IndexStatus:
         problem,
         versions,
         len(unknown),
-        tuple(unknown.slice(0, _MOST_EXAMPLES).to_pylist()),
+        tuple(unknown.slice(0, _MAX_EXAMPLES).to_pylist()),
         _unreadable(snapshot, missing),
         count_changed(missing, table.files.take(pa.array(np.flatnonzero(~alive)))),
     )

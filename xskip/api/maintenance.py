@@ -24,7 +24,7 @@ from xskip.indexing.source import (
     Source,
     base_location,
     existing_write_options,
-    form_of,
+    new_write_options,
     open_source,
     require_own_snapshot,
 )
@@ -251,7 +251,7 @@ class IndexMaintenance:
         if former is not None:
             check_text("former", former)
         engine, source = self._open()
-        limits = form_of(self._spark, engine, CURRENT_VERSION)
+        limits = new_write_options(self._spark, engine, CURRENT_VERSION)
         return Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
 
     def optimize(self) -> OptimizeResult:
@@ -272,8 +272,8 @@ class IndexMaintenance:
             If other writers committed first in every attempt; nothing has changed.
         """
         engine, source = self._open()
-        form = existing_write_options(self._spark, engine, require_own_snapshot(source))
-        result = self._retry_conflicts(lambda: optimize(source.storage, source.directory, form))
+        write_options = existing_write_options(self._spark, engine, require_own_snapshot(source))
+        result = self._retry_conflicts(lambda: optimize(source.storage, source.directory, write_options))
         engine.forget(source.directory)
         return result
 

@@ -68,9 +68,9 @@ class ColumnClause(LeafClause):
         column = table.indexes.get(self.requires)
         if column is None:
             return pa.nulls(len(table), pa.bool_())
-        return self.verdicts(column.values, among, lambda key, make: table.once((self.requires, key), make))
+        return self.verdicts(column.values, among, lambda key, make: table.memo((self.requires, key), make))
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Once) -> Verdicts:
         """Return a verdict for each value of the index.
 
         Parameters
@@ -80,7 +80,7 @@ class ColumnClause(LeafClause):
             value for the file.
         among : numpy.ndarray of bool
             True for the rows that need a verdict, of the length of ``values``.
-        once : Once
+        memo : Once
             A cache that all clauses over this index share: ``once(key, make)`` returns the result of ``make``.
 
         Returns
@@ -278,20 +278,20 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
             An entry for each part. Null keeps the file.
         """
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Once) -> Verdicts:
         """Return false where no part can hold a value of which all leaves are TRUE, and null where the list is null.
 
         Where all leaves may be TRUE of NULL, no list gives false. The parameters are those of
         :meth:`ColumnClause.verdicts`.
         """
         with method_errors(type(self), "parts"):
-            taken = once((type(self), "parts"), lambda: self.parts(values))
+            taken = memo((type(self), "parts"), lambda: self.parts(values))
         if taken is None:
             return pa.nulls(len(values), pa.bool_())
         lists, parts = taken
         clauses = (self, *self.also)
         with method_errors(type(self), "matching"):
-            each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
+            each = (memo((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
             found = reduce(pc.and_kleene, each)
             # index types write no NULL into lists: a list with NULL is damaged, and the NULL counts as a match
             if isinstance(parts, pa.Array) and parts.null_count:

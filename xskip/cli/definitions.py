@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xskip.cli.flags import ONE_COLUMN
-from xskip.errors import IndexDefinitionError, did_you_mean, told_by
+from xskip.errors import IndexDefinitionError, did_you_mean, error_text
 from xskip.indexes import Index, PathBounds, registered
 from xskip.indexes.registry import type_of
 
@@ -71,7 +71,7 @@ def read_config(path: str | None) -> Mapping[str, Any]:
     try:
         config: Mapping[str, Any] = toml.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise IndexDefinitionError("cannot read the configuration", where=path, found=told_by(error)) from error
+        raise IndexDefinitionError("cannot read the configuration", where=path, found=error_text(error)) from error
     unknown = sorted(config.keys() - set(_KEYS))
     if unknown:
         raise IndexDefinitionError(

@@ -20,7 +20,7 @@ from xskip.api.index import SkippingIndex
 from xskip.api.queries import last_report
 from xskip.api.session import configure, disable, enable
 from xskip.cli.sessions import started
-from xskip.errors import DatasetError, StorageError, told_by
+from xskip.errors import DatasetError, StorageError, error_text
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.results.render import html_page, html_table, human_bytes, text_table
 from xskip.results.skipping_report import SkippingReport
@@ -106,7 +106,7 @@ def empty_directory(root: Path) -> Path:
             root.mkdir(parents=True, exist_ok=True)
             marker.touch()
     except OSError as error:
-        raise StorageError("cannot write the demonstration's data", where=str(root), found=told_by(error)) from error
+        raise StorageError("cannot write the demonstration's data", where=str(root), found=error_text(error)) from error
     if has_other_files:
         raise StorageError(
             "the directory for the demonstration's data contains other files",

@@ -10,7 +10,7 @@ from pathlib import Path
 from xskip import __version__
 from xskip.cli.output import show
 from xskip.cli.sessions import session
-from xskip.errors import StorageError, told_by
+from xskip.errors import StorageError, error_text
 from xskip.spark.bridge.compiler import write_jar
 
 __all__ = ["write"]
@@ -44,4 +44,4 @@ def _writing_to(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError("cannot write the jar", where=str(folder), found=told_by(error)) from error
+        raise StorageError("cannot write the jar", where=str(folder), found=error_text(error)) from error

@@ -23,7 +23,7 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import metadata_directory
 from xskip.settings import PLACES
-from xskip.spark.bridge.java_errors import first_line, told
+from xskip.spark.bridge.java_errors import first_line, translate_spark_errors
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def explained(index: SkippingIndex, predicate: str, files: int | None = None) ->
     enable(df.sparkSession)
     with resolving(predicate):
         filtered = df.filter(predicate)
-    with told(PredicateError, "Spark cannot plan a query with the predicate", predicate):
+    with translate_spark_errors(PredicateError, "Spark cannot plan a query with the predicate", predicate):
         return explain(filtered, files=files)
 
 

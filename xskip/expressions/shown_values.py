@@ -22,8 +22,8 @@ from xskip.expressions.predicate import (
 
 __all__ = ["leaf_texts", "text_with_values", "with_leaf_texts"]
 
-_MOST_VALUES = 3
-_MOST_CHARACTERS = 40
+_MAX_VALUES = 3
+_MAX_CHARACTERS = 40
 
 
 def text_with_values(predicate: Predicate, hidden: Collection[str] = ()) -> str:
@@ -155,8 +155,8 @@ def _leaf(leaf: Leaf) -> str:
 
 
 def _list(values: tuple[Value, ...], kind: str) -> str:
-    first = ", ".join(_literal(value, kind) for value in values[:_MOST_VALUES])
-    more = len(values) - _MOST_VALUES
+    first = ", ".join(_literal(value, kind) for value in values[:_MAX_VALUES])
+    more = len(values) - _MAX_VALUES
     return f"{first}, and {more:,} more" if more > 0 else first
 
 
@@ -164,7 +164,7 @@ def _literal(value: Value, kind: str) -> str:
     """Return a value in Spark's internal representation as its users write it."""
     try:
         if isinstance(value, bytes):
-            return f"X'{value[:_MOST_CHARACTERS].hex()}'" if kind == "binary" else _quoted(_decoded(value))
+            return f"X'{value[:_MAX_CHARACTERS].hex()}'" if kind == "binary" else _quoted(_decoded(value))
         if kind == "date" and isinstance(value, int):
             return _quoted((date(1970, 1, 1) + timedelta(days=value)).isoformat())
         if kind.startswith("timestamp") and isinstance(value, int):
@@ -181,5 +181,5 @@ def _decoded(value: bytes) -> str:
 
 
 def _quoted(text: str) -> str:
-    short = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+    short = text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…"
     return "'" + short.replace("'", "''") + "'"

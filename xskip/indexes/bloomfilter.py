@@ -30,7 +30,7 @@ from xskip.types.datatypes import INTEGRAL, Bloom, Storage
 __all__ = ["BloomFilter", "BloomFilterClause"]
 
 _SERVED = ("string", "binary", *INTEGRAL, "date", "timestamp", "timestamp_ntz")
-_MOST_VALUES = 1_000_000
+_MAX_VALUES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class BloomFilter(OneColumn):
         OneColumn or None
             A list of up to a million values; None if no list decides.
         """
-        return ValueList(self.column, _MOST_VALUES, expression=self.expression)
+        return ValueList(self.column, _MAX_VALUES, expression=self.expression)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
         """Return a clause for ``=`` or ``IN`` on the column itself, or None for any other leaf.

@@ -29,7 +29,7 @@ __all__ = ["GapList", "GapListClause"]
 _SERVED = (*INTEGRAL, "float", "double", "date", "timestamp", "timestamp_ntz")
 #: The largest precision of a decimal whose unscaled value fits in a 64-bit integer.
 _LONGEST = 18
-_MOST_GAPS = 100_000
+_MAX_GAPS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class GapList(OneColumn):
         GapList
             The same index with more gaps.
         """
-        return replace(self, gaps=_MOST_GAPS)
+        return replace(self, gaps=_MAX_GAPS)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because ranges ignore NULL rows."""

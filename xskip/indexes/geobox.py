@@ -33,7 +33,7 @@ __all__ = ["GeoBox", "GeoBoxClause"]
 
 #: The types whose values a double represents exactly.
 _SERVED = ("double", "float", "int", "smallint", "tinyint")
-_MOST_BOXES = 1000
+_MAX_BOXES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class GeoBox:
         GeoBox
             The same index with more boxes.
         """
-        return replace(self, boxes=_MOST_BOXES)
+        return replace(self, boxes=_MAX_BOXES)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> GeoBoxClause | None:
         """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf.

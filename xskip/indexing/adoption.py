@@ -15,9 +15,9 @@ from xskip.indexing.planning import plan_existing
 from xskip.indexing.source import Source, check_reading
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
-from xskip.metadatastore.absence import lacks_first_record, no_index
 from xskip.metadatastore.commit import Operation, find_live, publish
 from xskip.metadatastore.location import INDEX_DIRECTORY, metadata_directory
+from xskip.metadatastore.missing_index import lacks_first_record, no_index
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
@@ -161,17 +161,18 @@ class Adoption:
 
     def _commit(self, table: MetadataTable, snapshot: Snapshot) -> None:
         assert snapshot.record is not None
-        form = replace(
-            snapshot.form, rows_per_file=self.limits.rows_per_file, bytes_per_file=self.limits.bytes_per_file
+        write_options = replace(
+            snapshot.write_options, rows_per_file=self.limits.rows_per_file, bytes_per_file=self.limits.bytes_per_file
         )
         reading = snapshot.record.reading
-        if form.footer_key is not None and reading is not None:
+        if write_options.footer_key is not None and reading is not None:
             reading = reading.hidden()
         with temporary_folder("adopt") as scratch:
-            files = write_files(table, self.source.location.identifier, Path(scratch), 0, form)
+            files = write_files(table, self.source.location.identifier, Path(scratch), 0, write_options)
             entries = tuple(entry for _, entry in files)
             record = replace(
-                snapshot.record, root=self.source.root, version=form.version, metadata_files=entries, reading=reading,
+                snapshot.record, root=self.source.root, version=write_options.version, metadata_files=entries,
+                reading=reading,
                 operation=Operation("adopt", len(table), 0), notes=replace(snapshot.record.notes, unreadable=()),
             )  # fmt: skip
             publish(self.source.storage, self.source.directory, None, files, record)

@@ -41,7 +41,7 @@ _log = logging.getLogger("xskip.builds")
 _FORM = WriteOptions()
 Positions = npt.NDArray[np.int64]
 _SMALL_ROWS = 10_000
-_MOST_SMALL = 16
+_MAX_SMALL = 16
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Build:
         See :meth:`xskip.SkippingIndex.create`.
     on_error : {"raise", "skip"}
         Whether a file that cannot be read stops the build, or stays without metadata.
-    form : WriteOptions
+    write_options : WriteOptions
         The version, keys and size limits of the metadata files to write.
     collected : Collected
         Collected rows that are not in any commit yet.
@@ -77,7 +77,7 @@ class Build:
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
     on_error: OnError
-    form: WriteOptions = _FORM
+    write_options: WriteOptions = _FORM
     collected: Collected = field(default_factory=Collected)
     failed: dict[str, str] = field(default_factory=dict)
     operation: str = "refresh"
@@ -123,7 +123,8 @@ class Build:
         if snapshot is None:
             check_root(self.source, listed)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
-        self.form = replace(self.form, own=self.form.own | ambiguous_indexes(self.source.df.schema, self.planned))
+        own = self.write_options.own | ambiguous_indexes(self.source.df.schema, self.planned)
+        self.write_options = replace(self.write_options, own=own)
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
         if ours and outdated is not None and (outdated & alive).any():
             names = ours.load(()).files.names.filter(pa.array(outdated & alive))
@@ -196,9 +197,9 @@ class Build:
         programs could misread it.
         """
         assert snapshot.record is not None
-        rows, size = min(_SMALL_ROWS, self.form.rows_per_file // 2), self.form.bytes_per_file // 4
+        rows, size = min(_SMALL_ROWS, self.write_options.rows_per_file // 2), self.write_options.bytes_per_file // 4
         small = [entry for entry in snapshot.record.metadata_files if entry.rows < rows and entry.size < size]
-        crowded = {entry.name for entry in small} if len(small) > _MOST_SMALL else set()
+        crowded = {entry.name for entry in small} if len(small) > _MAX_SMALL else set()
         kept, again = [], []
         start = 0
         for entry, file in zip(snapshot.record.metadata_files, snapshot.metadata_files, strict=True):
@@ -213,11 +214,11 @@ class Build:
         return kept
 
     def _is_portable(self, file: MetadataFile) -> bool:
-        return is_portable(file.schema, file.footer.metadata, self.form)
+        return is_portable(file.schema, file.footer.metadata, self.write_options)
 
     def add(self, table: MetadataTable, scratch: Path) -> list[Path]:
         """Write rows to new metadata files for the commit, and return their paths."""
-        written = write_files(table, self._identifier, scratch, len(self._files), self.form)
+        written = write_files(table, self._identifier, scratch, len(self._files), self.write_options)
         self._files += written
         return [path for path, _ in written]
 
@@ -227,13 +228,13 @@ class Build:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self._reading(snapshot)
         notes = self.notes_before(snapshot).after(self.collected.costs.seconds, self._unreadable())
-        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0, "", done, notes)
+        return CommitRecord(0, self.source.root, self.write_options.version, files, reading, types, 0, "", done, notes)
 
     def _reading(self, snapshot: Snapshot | None) -> ReadProfile:
         """Return how the build has read the indexed columns."""
         paths = {path for each in self.planned for path in each.definition.paths}
         reading = self.source.reading.of_columns(paths.union(snapshot.columns if snapshot else ()))
-        return reading if self.form.footer_key is None else reading.hidden()
+        return reading if self.write_options.footer_key is None else reading.hidden()
 
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
         """Return the notes of the earlier builds of the index."""
@@ -241,7 +242,7 @@ class Build:
 
     def _unreadable(self) -> list[UnreadableFile]:
         """Return the files that could not be read, unless the metadata are encrypted: then their names are secret."""
-        if self.form.footer_key is not None or not self.failed:
+        if self.write_options.footer_key is not None or not self.failed:
             return []
         files = self.listed().files
         names = list(map(table_identifier, self.failed))

@@ -27,7 +27,7 @@ from xskip.indexing.planning import plan
 from xskip.indexing.progress import shown
 from xskip.indexing.source import (
     check_keys,
-    form_of,
+    new_write_options,
     open_source,
     require_collected,
 )
@@ -132,14 +132,14 @@ class Extension(Update):
                     "the dataset already has this index", where=source.directory, found=str(each.definition),
                     hint="to change its parameters, remove() the index first",
                 )  # fmt: skip
-        planned, form = (*build.planned, *added), self._with_footer_key(build.form, added)
+        planned, write_options = (*build.planned, *added), self._with_footer_key(build.write_options, added)
         if any(each.definition.key_label for each in added):
-            check_keys(form, added)
-        return replace(build, planned=planned, form=form, operation="add", added=added).run(snapshot)
+            check_keys(write_options, added)
+        return replace(build, planned=planned, write_options=write_options, operation="add", added=added).run(snapshot)
 
-    def _with_footer_key(self, form: WriteOptions, added: Sequence[PlannedIndex]) -> WriteOptions:
+    def _with_footer_key(self, write_options: WriteOptions, added: Sequence[PlannedIndex]) -> WriteOptions:
         """Return the options of the index, with the session's footer key if the first encrypted index is added."""
-        if form.footer_key is not None or not any(each.definition.key_label for each in added):
-            return form
-        new = form_of(self.spark, self.engine, form.version)
-        return replace(form, footer_key=new.footer_key, plaintext_footer=new.plaintext_footer)
+        if write_options.footer_key is not None or not any(each.definition.key_label for each in added):
+            return write_options
+        new = new_write_options(self.spark, self.engine, write_options.version)
+        return replace(write_options, footer_key=new.footer_key, plaintext_footer=new.plaintext_footer)

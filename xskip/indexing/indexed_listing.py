@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["IndexedListing", "compare", "trust"]
+__all__ = ["IndexedListing", "compare", "listing_from_index"]
 
 _TRIED = 3
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
@@ -224,7 +224,9 @@ class IndexedListing:
         return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
 
-def trust(spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]) -> IndexedListing:
+def listing_from_index(
+    spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]
+) -> IndexedListing:
     """Find the directories that may have changed by their names, and take all other files from the index.
 
     Parameters

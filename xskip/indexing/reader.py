@@ -37,7 +37,7 @@ _ONE_FILE = {"__globPaths__": "false", "recursiveFileLookup": "false", "pathGlob
 _FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml", "questdb")
 _MISSING_SOURCE = re.compile(r"Failed to find the data source: ([\w.]+?)\.?\s")
 #: The maximum number of files from which the reader tries to take a schema.
-_MOST_TRIED = 64
+_MAX_TRIED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class PathReader:
         with suppress(DatasetError):
             files = replace(self, format="binaryFile", options=self._listing_options).load(session, self.path)
             listing = Dataset(hook_of(session), files).listing()
-            first = np.arange(min(listing.count, _MOST_TRIED), dtype=np.int64)
+            first = np.arange(min(listing.count, _MAX_TRIED), dtype=np.int64)
             for path in listing.paths(first) if len(first) else ():
                 if _other_format(path, self.format):
                     continue

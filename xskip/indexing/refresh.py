@@ -12,7 +12,7 @@ import numpy as np
 
 from xskip.errors import DatasetError
 from xskip.indexing.builder import Build
-from xskip.indexing.indexed_listing import IndexedListing, compare, trust
+from xskip.indexing.indexed_listing import IndexedListing, compare, listing_from_index
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
 from xskip.indexing.source import check_reading, open_source, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
@@ -88,7 +88,7 @@ class Refresh(Update):
 
 
 def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
-    """Find an index that can replace the listing, see :func:`xskip.indexing.indexed_listing.trust`.
+    """Find an index that can replace the listing, see :func:`xskip.indexing.indexed_listing.listing_from_index`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequen
                 hint="omit trust_listing: xskip lists no directory of the table",
             )  # fmt: skip
         case PathReader():
-            return trust(spark, engine, reader, recheck)
+            return listing_from_index(spark, engine, reader, recheck)
         case TableReader():
             raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")
         case FrameReader():

@@ -10,16 +10,16 @@ from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableErro
 from xskip.indexing.reader import FrameReader, TableReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
-from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.encryption import demand_client
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.missing_index import no_index
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLACES, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.bridge.java_errors import told
+from xskip.spark.bridge.java_errors import translate_spark_errors
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.listing import ListedFiles, list_files
@@ -40,7 +40,7 @@ __all__ = [
     "choose_location",
     "chosen_location",
     "existing_write_options",
-    "form_of",
+    "new_write_options",
     "open_source",
     "reading_differences",
     "require_collected",
@@ -130,7 +130,7 @@ def open_source(
     DatasetError
         If the dataset cannot be read, or does not have exactly one root.
     """
-    with told(DatasetError, "cannot plan a scan of the dataset", _name_of(read)):
+    with translate_spark_errors(DatasetError, "cannot plan a scan of the dataset", _name_of(read)):
         df = read(clone_session(engine.hook, spark, _SETTINGS))
         dataset = Dataset(engine.hook, df)
         roots = dataset.roots()
@@ -208,7 +208,7 @@ def _holds_one(storage: Storage, directory: str) -> bool:
         return True
 
 
-def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
+def new_write_options(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
     """Return the write options of a new index from the settings of a session."""
     return WriteOptions(
         version,
@@ -219,7 +219,7 @@ def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
     )
 
 
-def check_keys(form: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
+def check_keys(write_options: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
     """Raise an error before a build if the footer has no key although an index has one, or the reverse.
 
     Raises
@@ -228,15 +228,16 @@ def check_keys(form: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
         If only one of both has a key, or if no client is registered that has keys.
     """
     keyed = [each.definition for each in planned if each.definition.key_label is not None]
-    if keyed and form.footer_key is None:
+    if keyed and write_options.footer_key is None:
         raise KeyNotAvailableError(
             "an index has a key, but the footer of the metadata has none", where=str(keyed[0]),
             found=f"key_label {keyed[0].key_label}, and no {FOOTER_KEY.key}", expected="the label of a key",
             hint=f"set {FOOTER_KEY.key}",
         )  # fmt: skip
-    if form.footer_key is not None and not keyed:
+    if write_options.footer_key is not None and not keyed:
         raise KeyNotAvailableError(
-            "the footer of the metadata has a key, but no index has one", found=f"{FOOTER_KEY.key} {form.footer_key}",
+            "the footer of the metadata has a key, but no index has one",
+            found=f"{FOOTER_KEY.key} {write_options.footer_key}",
             hint=f"give an index a key_label, or unset {FOOTER_KEY.key}",
         )  # fmt: skip
     if keyed:
@@ -246,7 +247,7 @@ def check_keys(form: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
 def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:
     """Return the write options of an existing index: its version, its keys and the session's size limits."""
     rows, size = engine.settings.of(spark, ROWS_PER_FILE), engine.settings.of(spark, BYTES_PER_FILE)
-    return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
+    return replace(snapshot.write_options, rows_per_file=rows, bytes_per_file=size)
 
 
 def require_snapshot(source: Source) -> Snapshot:

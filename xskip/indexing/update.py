@@ -92,9 +92,9 @@ class Update:
         """
         if not rereads:
             check_reading(source, snapshot)
-        form = existing_write_options(self.spark, self.engine, snapshot)
+        write_options = existing_write_options(self.spark, self.engine, snapshot)
         planned = plan_existing(source, snapshot)
-        return kind(self.engine, source, planned, self.progress, self.on_error, form, self._collected)
+        return kind(self.engine, source, planned, self.progress, self.on_error, write_options, self._collected)
 
     def outdated(self, snapshot: Snapshot) -> npt.NDArray[np.bool_] | None:
         """Return for each file of a snapshot whether the reader knows that it is outdated, or None if none is."""

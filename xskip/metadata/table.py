@@ -177,7 +177,7 @@ class MetadataTable:
     def __len__(self) -> int:
         return len(self.files)
 
-    def once(self, key: Hashable, make: Callable[[], _V]) -> _V:
+    def memo(self, key: Hashable, make: Callable[[], _V]) -> _V:
         """Return the result of ``make`` from the first call with this key.
 
         The table caches the result as long as the table lives.

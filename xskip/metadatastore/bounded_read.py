@@ -24,9 +24,9 @@ Opened = Callable[[list[str]], pq.ParquetFile]
 
 #: The memory limit as a multiple of the size of the files. Useful metadata compresses less than this.
 RATIO = 32
-_MOST_LEAVES = 100_000
-_MOST_ROWS, _LEAST_ROWS = 65_536, 16
-_LEAST_BYTES, _MOST_BYTES = 1, 16  # the least bytes of any value, the most bytes of a value with a fixed width
+_MAX_LEAVES = 100_000
+_MAX_ROWS, _MIN_ROWS = 65_536, 16
+_MIN_BYTES, _MAX_BYTES = 1, 16  # the least bytes of any value, the most bytes of a value with a fixed width
 _WHERE = "a metadata file"
 _FIXED = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 
@@ -83,14 +83,14 @@ def read_bounded(
     footer = reader.metadata
     # a footer contains the number of rows of the file and of each row group, and either can be forged
     rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in groups))
-    demand_room(len(footer.schema), _MOST_LEAVES, _WHERE)
-    demand_room(_LEAST_BYTES * rows * len(leaves), limit, _WHERE)
+    demand_room(len(footer.schema), _MAX_LEAVES, _WHERE)
+    demand_room(_MIN_BYTES * rows * len(leaves), limit, _WHERE)
     if again is not None:
         with suppress(FileNotFoundError):  # a commit can have removed the file, which the reader still has open
             for leaf in _lists_of_texts(footer, leaves):
                 demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, _WHERE)
     fixed = _of_fixed_width(footer, leaves)
-    if _MOST_BYTES * rows * len(fixed) > 2 * limit:
+    if _MAX_BYTES * rows * len(fixed) > 2 * limit:
         fixed = []
     others = [leaf for leaf in leaves if leaf not in set(fixed)]
     if not fixed:
@@ -103,7 +103,7 @@ def read_bounded(
 def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int) -> pa.Table:
     """Read leaves in batches, because one value can be as large as the file's footer says that a row group is."""
     largest = max((reader.metadata.row_group(group).total_byte_size for group in groups), default=1)
-    rows = min(max(2 * limit // max(largest, 1), _LEAST_ROWS), _MOST_ROWS)
+    rows = min(max(2 * limit // max(largest, 1), _MIN_ROWS), _MAX_ROWS)
     batches, taken = [], 0
     for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # small batches
         taken += batch.nbytes

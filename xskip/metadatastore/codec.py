@@ -99,7 +99,7 @@ class MetadataFile:
         )
 
 
-def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteOptions = _FORM) -> None:
+def encode(table: MetadataTable, table_identifier: str, path: Path, write_options: WriteOptions = _FORM) -> None:
     """Write a metadata table as a metadata file at ``path``, which must be on a local disk.
 
     Raises
@@ -109,8 +109,8 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
     UnsupportedTypeError, XskipError
         If the version cannot hold a type, or gives two indexes the same column.
     """
-    version, rules = form.version, rules_of(form.version)
-    indexes = [field_of(column, form, rules) for column in table.indexes.values()]
+    version, rules = write_options.version, rules_of(write_options.version)
+    indexes = [field_of(column, write_options, rules) for column in table.indexes.values()]
     kept = list(table.partitions.values()) if rules.partitions else []
     names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
     if len(set(names)) < len(names):
@@ -126,15 +126,15 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
     ]
     written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
     keys = {i.column: i.definition.key_label for i in indexes}
-    leaves = [] if form.footer_key is None else _leaves_of(written.schema)
-    labels = labels_of(form, names[: -len(keys) or None], keys, leaves)
+    leaves = [] if write_options.footer_key is None else _leaves_of(written.schema)
+    labels = labels_of(write_options, names[: -len(keys) or None], keys, leaves)
     partitions = tuple((column.name, column.type) for column in kept)
     schema = FileSchema(version, table_identifier, partitions, tuple(indexes), labels)
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
         SIZES: pack_sizes(table.files.sizes),
-        **portability_of(table.indexes.values(), form),
+        **portability_of(table.indexes.values(), write_options),
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:

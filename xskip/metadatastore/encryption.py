@@ -35,13 +35,13 @@ def use_kms(client: KmsClient | None) -> None:
 
 
 def labels_of(
-    form: WriteOptions, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
+    write_options: WriteOptions, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
 ) -> Labels | None:
     """Determine the labels of the keys that encrypt a metadata file.
 
     Parameters
     ----------
-    form : WriteOptions
+    write_options : WriteOptions
     own : sequence of str
         The columns under the key of the footer: ``obj_name`` and the partition columns.
     indexes : mapping of str to (str or None)
@@ -62,7 +62,7 @@ def labels_of(
         If the name of one column begins with the name of another.
     """
     keyed = any(label is not None for label in indexes.values())
-    if form.footer_key is None:
+    if write_options.footer_key is None:
         if keyed:
             raise KeyNotAvailableError(
                 "an index has a key, but the footer has none", hint="set spark.xskip.encryption.footer.key"
@@ -70,18 +70,18 @@ def labels_of(
         return None
     if not keyed:
         raise KeyNotAvailableError("the footer has a key, but no index has one", hint="give an index a key_label")
-    if form.version == 0:
+    if write_options.version == 0:
         raise KeyNotAvailableError(
             "version 0 of the metadata format does not support encryption", hint="use version 1 or newer"
         )
-    columns = {**indexes, **dict.fromkeys(own, form.footer_key)}
+    columns = {**indexes, **dict.fromkeys(own, write_options.footer_key)}
     _check_prefixes(columns)
     paths: dict[str, list[str]] = {}
     for column, label in columns.items():
         if label is not None:
             paths.setdefault(label, []).extend(leaves_under([column], leaves))
     text = ";".join(f"{label}:{','.join(found)}" for label, found in paths.items())
-    return Labels(form.footer_key, text, form.plaintext_footer)
+    return Labels(write_options.footer_key, text, write_options.plaintext_footer)
 
 
 def _check_prefixes(columns: Iterable[str]) -> None:

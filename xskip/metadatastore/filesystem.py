@@ -187,7 +187,7 @@ class LocalStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """List the files of a directory, see :meth:`Storage.list`."""
-        with _family("list the directory", directory):
+        with _storage_errors("list the directory", directory):
             try:
                 with os.scandir(_without_scheme(directory)) as entries:
                     return [found for entry in entries if (found := _file_entry(entry)) is not None]
@@ -197,7 +197,7 @@ class LocalStorage:
     def directories(self, directory: str) -> Sequence[str]:
         """List the subdirectories of a directory, see :meth:`Storage.directories`."""
         root = local_path(directory)
-        with _family("list the directory", directory):
+        with _storage_errors("list the directory", directory):
             if not root.is_dir():
                 return []
             with os.scandir(root) as entries:  # scandir identifies directories without a system call for each entry
@@ -205,13 +205,13 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file, see :meth:`Storage.read`."""
-        with _family("read the file", path):
+        with _storage_errors("read the file", path):
             return local_path(path).read_bytes()
 
     def fetch(self, path: str) -> Path:
         """Return the local path of a file, see :meth:`Storage.fetch`."""
         found = local_path(path)
-        with _family("read the file", path):
+        with _storage_errors("read the file", path):
             if not found.exists():
                 raise FileNotFoundError(path)
         return found
@@ -220,7 +220,7 @@ class LocalStorage:
         """Copy a local file, see :meth:`Storage.add`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
-        with _family("write the file", path), _vanishing(hidden):
+        with _storage_errors("write the file", path), _temporary_file(hidden):
             changed = _make_directory(target.parent)
             shutil.copyfile(local, hidden)
             _sync(hidden)
@@ -231,7 +231,7 @@ class LocalStorage:
         """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
-        with _family("write the file", path), _vanishing(hidden):
+        with _storage_errors("write the file", path), _temporary_file(hidden):
             changed = _make_directory(target.parent)
             hidden.write_bytes(data)
             _sync(hidden)
@@ -248,7 +248,7 @@ class LocalStorage:
             found = local_path(path)
             with suppress(OSError):
                 found.with_name(f".{found.name}.crc").unlink(missing_ok=True)
-            with _family("remove the file", path):
+            with _storage_errors("remove the file", path):
                 found.unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
@@ -257,7 +257,7 @@ class LocalStorage:
 
 
 @contextmanager
-def _family(action: str, path: str) -> Iterator[None]:
+def _storage_errors(action: str, path: str) -> Iterator[None]:
     """Run the body and convert OSError to StorageError; a missing file in a read still raises FileNotFoundError."""
     try:
         yield
@@ -283,12 +283,12 @@ def _family(action: str, path: str) -> Iterator[None]:
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Run the body, which reads a local file, and convert OSError to StorageError, except for a missing file."""
-    with _family("read the file", str(path)):
+    with _storage_errors("read the file", str(path)):
         yield
 
 
 @contextmanager
-def _vanishing(path: Path) -> Iterator[None]:
+def _temporary_file(path: Path) -> Iterator[None]:
     """Run the body, then remove a temporary file if possible."""
     try:
         yield

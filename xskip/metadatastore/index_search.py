@@ -13,9 +13,9 @@ __all__ = ["index_directories"]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COMMITS = "_commits"
 #: How far below the directory a dataset can be.
-_MOST_LEVELS = 4
+_MAX_LEVELS = 4
 #: The number of directories that a search lists at most.
-_MOST_DIRECTORIES = 10_000
+_MAX_DIRECTORIES = 10_000
 
 
 def index_directories(storage: Storage, directory: str) -> list[str]:
@@ -31,11 +31,11 @@ def index_directories(storage: Storage, directory: str) -> list[str]:
     """
     found: list[str] = []
     level, listings = [directory], 0
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         below: list[str] = []
         for each in level:
             listings += 1
-            if listings > _MOST_DIRECTORIES:
+            if listings > _MAX_DIRECTORIES:
                 return sorted(found)
             children = {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(each)}
             if _COMMITS in children and each != directory:

@@ -27,13 +27,13 @@ __all__ = ["field_of", "is_list", "is_portable", "list_from_file", "list_to_file
 _KEY, _VALUE = b"io.xskip.wording", b"2"
 
 
-def field_of(column: IndexColumn, form: WriteOptions, rules: VersionRules) -> IndexField:
+def field_of(column: IndexColumn, write_options: WriteOptions, rules: VersionRules) -> IndexField:
     """Return the column of a metadata file that holds an index, under a name that others do not misread [MDS-F-8].
 
     Parameters
     ----------
     column : IndexColumn
-    form : WriteOptions
+    write_options : WriteOptions
     rules : VersionRules
         The rules of the version to write.
 
@@ -42,11 +42,13 @@ def field_of(column: IndexColumn, form: WriteOptions, rules: VersionRules) -> In
     IndexField
     """
     definition = column.definition
-    name = rules.column_name(form.written(definition))
-    return IndexField(name, definition, column.storage, form.has_own_name(definition))
+    name = rules.column_name(write_options.written(definition))
+    return IndexField(name, definition, column.storage, write_options.has_own_name(definition))
 
 
-def is_portable(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: WriteOptions | None = None) -> bool:
+def is_portable(
+    schema: FileSchema, footer: Mapping[bytes, bytes] | None, write_options: WriteOptions | None = None
+) -> bool:
     """Return whether no other program can misread a file [MDS-F-9].
 
     Parameters
@@ -54,25 +56,25 @@ def is_portable(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: 
     schema : FileSchema
     footer : mapping of bytes to bytes, or None
         The key-value metadata of the file's footer.
-    form : WriteOptions, optional
+    write_options : WriteOptions, optional
         If present, the file must also name its indexes as this form does.
 
     Returns
     -------
     bool
     """
-    same = None if form is None else replace(form, version=schema.version)
+    same = None if write_options is None else replace(write_options, version=schema.version)
     named = same is None or all(index.is_own == same.has_own_name(index.definition) for index in schema.indexes)
     return named and (footer or {}).get(_KEY) == _VALUE
 
 
-def portability_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes, bytes]:
+def portability_of(columns: Iterable[IndexColumn], write_options: WriteOptions) -> dict[bytes, bytes]:
     """Return the footer entry that marks a file as safe for other programs [MDS-F-9].
 
     Parameters
     ----------
     columns : iterable of IndexColumn
-    form : WriteOptions
+    write_options : WriteOptions
 
     Returns
     -------
@@ -80,10 +82,12 @@ def portability_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[b
         Empty if an index under the format's name has unknown bounds.
     """
     unknown = (
-        column.definition.name == "minmax" and column.values.null_count and not form.has_own_name(column.definition)
+        column.definition.name == "minmax"
+        and column.values.null_count
+        and not write_options.has_own_name(column.definition)
         for column in columns
     )
-    return {} if form.version > 0 and any(unknown) else {_KEY: _VALUE}
+    return {} if write_options.version > 0 and any(unknown) else {_KEY: _VALUE}
 
 
 def is_list(definition: IndexDefinition, storage: Storage) -> bool:

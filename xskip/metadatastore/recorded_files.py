@@ -62,7 +62,7 @@ def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptErro
 
 
 def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int, form: WriteOptions = _FORM
+    table: MetadataTable, table_identifier: str, folder: Path, first: int, write_options: WriteOptions = _FORM
 ) -> list[tuple[Path, RecordedFile]]:
     """Write a metadata table as one or more complete local files.
 
@@ -74,7 +74,7 @@ def write_files(
         The local folder for the files.
     first : int
         The part number in the name of the first file.
-    form : WriteOptions
+    write_options : WriteOptions
 
     Returns
     -------
@@ -94,11 +94,11 @@ def write_files(
                 found=f"no key {column.definition.key_label}",
             )
     written = []
-    each = max(1, min(form.rows_per_file, form.bytes_per_file * len(table) // max(table.nbytes, 1)))
+    each = max(1, min(write_options.rows_per_file, write_options.bytes_per_file * len(table) // max(table.nbytes, 1)))
     for part, start in enumerate(range(0, max(len(table), 1), each), first):
         rows = pa.array(range(start, min(start + each, len(table))), pa.int64())
         name = new_file_name(part)
         path = folder / name
-        encode(table.take(rows), table_identifier, path, form)
+        encode(table.take(rows), table_identifier, path, write_options)
         written.append((path, RecordedFile(name, len(rows), path.stat().st_size, footer_digest(path))))
     return written

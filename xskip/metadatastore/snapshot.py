@@ -30,7 +30,7 @@ from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_o
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
 from xskip.metadatastore.encryption import KMS_HINT
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
+from xskip.metadatastore.legacy.xskipper_metadata import drop_unproven, may_be_of_footers, reason_unusable
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.recorded_files import open_recorded
@@ -190,7 +190,7 @@ class Snapshot:
         names = self.load(()).files.names
         return bool(pc.all(pc.ends_with(names, ".avro"), min_count=0).as_py())
 
-    def proved(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
+    def load_proven(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
         """Return the result of :meth:`load` without statistics that prove nothing about the values that a query reads.
 
         Parameters
@@ -206,16 +206,16 @@ class Snapshot:
         if self.is_ours:
             return table
         files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.metadata_files)
-        return proved(table, footers=any(may_be_of_footers(profile.format, indexes) for indexes in files))
+        return drop_unproven(table, footers=any(may_be_of_footers(profile.format, indexes) for indexes in files))
 
     @property
-    def form(self) -> WriteOptions:
+    def write_options(self) -> WriteOptions:
         """Return the write options of the files: their newest version and their key labels."""
         labels = next((f.schema.encryption for f in self.metadata_files if f.schema.encryption is not None), None)
-        form = WriteOptions(self.version, own=frozenset(self._own()))
+        write_options = WriteOptions(self.version, own=frozenset(self._own()))
         if labels is None:
-            return form
-        return replace(form, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
+            return write_options
+        return replace(write_options, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
 
     def _own(self) -> Iterator[IndexKey]:
         """Yield the indexes with names that only xskip knows, and the indexes with unknown bounds [MDS-F-8]."""

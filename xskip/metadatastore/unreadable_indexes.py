@@ -10,7 +10,7 @@ from xskip.metadatastore.filesystem import FileEntry, Storage
 
 __all__ = ["UnreadableIndexes"]
 
-_MOST = 1024
+_MAX = 1024
 _Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry], int]
 
 
@@ -51,7 +51,7 @@ class UnreadableIndexes:
             raise type(error)(
                 error.what, where=error.where, found=error.found, expected=error.expected, hint=error.hint
             )
-        if len(self._looks) >= _MOST:
+        if len(self._looks) >= _MAX:
             self._looks.clear()
         self._looks[directory] = _Look(stamp)
 

@@ -106,7 +106,7 @@ def _side(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[
             if index is None:
                 return None
             values = index.values
-            bounds, bounded, unbounded = table.once((key, cast_type(operand)), lambda: bounds_in(operand, values))
+            bounds, bounded, unbounded = table.memo((key, cast_type(operand)), lambda: bounds_in(operand, values))
             empty = pc.and_(pc.invert(bounded), unbounded.is_valid())
     if not isinstance(operand, Computed):
         return bounds, empty

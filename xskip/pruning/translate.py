@@ -41,7 +41,7 @@ from xskip.metadata.table import IndexDefinition, PartitionKey, Requirement
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
-__all__ = ["NO_INDEX_ON", "Available", "translate", "without_columns"]
+__all__ = ["NO_INDEX_ON", "IndexCatalog", "translate", "without_columns"]
 
 #: The reason of an undetermined condition on a column without an index begins so, and ends with the column.
 NO_INDEX_ON = "there is no index on "
@@ -73,7 +73,7 @@ def without_columns(indexes: Iterable[_Described], columns: Collection[tuple[str
 
 
 @dataclass(frozen=True, slots=True)
-class Available:
+class IndexCatalog:
     """The indexes and partition columns that a query can use.
 
     Attributes
@@ -185,7 +185,7 @@ class Available:
         partitions = (*self.partitions, *(self.queried or ()))
         return any(self.name((partition,)) == name for partition in partitions)
 
-    def place(self, column: Column) -> str | Undetermined | None:
+    def partition_column(self, column: Column) -> str | Undetermined | None:
         """Return the name of the partition column that a column is, or None if it is no partition column.
 
         Parameters
@@ -212,13 +212,13 @@ class Available:
         return next((partition for partition in partitions if self.name((partition,)) == name), None)
 
 
-def translate(predicate: Predicate, available: Available) -> Clause:
+def translate(predicate: Predicate, catalog: IndexCatalog) -> Clause:
     """Translate a predicate into a clause; a part that no index can answer becomes Undetermined.
 
     Parameters
     ----------
     predicate : Predicate
-    available : Available
+    catalog : IndexCatalog
         The indexes and partition columns that the query can use.
 
     Returns
@@ -230,87 +230,87 @@ def translate(predicate: Predicate, available: Available) -> Clause:
     >>> from xskip.expressions.predicate import (Comparison, Op)
     >>> a = Column(("A",), "int")
     >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
-    >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
+    >>> translate(Comparison(Op.GT, a, 5), IndexCatalog((minmax,))).requires
     ('minmax', ('a',))
-    >>> translate(Comparison(Op.GT, a, 5), Available(())).reason
+    >>> translate(Comparison(Op.GT, a, 5), IndexCatalog(())).reason
     'there is no index on a'
     """
     match predicate:
         case And():
             children = tuple(_conjuncts(predicate))
-            return AllOf((*(translate(child, available) for child in children), *_joint(children, available)))
+            return AllOf((*(translate(child, catalog) for child in children), *_joint(children, catalog)))
         case Or(children):
-            return AnyOf(tuple(translate(child, available) for child in children))
+            return AnyOf(tuple(translate(child, catalog) for child in children))
         case Equivalent(children):
-            clauses = [translate(child, available) for child in children]
+            clauses = [translate(child, catalog) for child in children]
             return _all([clause for clause in clauses if not isinstance(clause, Undetermined)]) or clauses[0]
         case Constant(value):
             return Always(value is True)
         case Unknown(reason):
             return Undetermined(str(predicate), reason)
         case ColumnComparison():
-            return _pair(predicate, available)
+            return _pair(predicate, catalog)
         case _:
-            return _leaf(predicate, available)
+            return _leaf(predicate, catalog)
 
 
-def _leaf(leaf: Leaf, available: Available) -> Clause:
+def _leaf(leaf: Leaf, catalog: IndexCatalog) -> Clause:
     match leaf.operand:
         case FileColumn(name) | Computed(column=FileColumn(name)):
             return FileClause(leaf, name)
         case Derived(form, kind, reason):
-            return _all(_on_expression(leaf, form, kind, available)) or Undetermined(str(leaf), reason)
+            return _all(_on_expression(leaf, form, kind, catalog)) or Undetermined(str(leaf), reason)
         case Computed(column=Column() as column, form=form, type=kind):
-            by_expression = _on_expression(leaf, form, kind, available)
-            by_column = _on_column(leaf, column, available)
+            by_expression = _on_expression(leaf, form, kind, catalog)
+            by_column = _on_column(leaf, column, catalog)
             if by_expression and isinstance(by_column, Undetermined):
                 return AllOf(tuple(by_expression))
             return AllOf((by_column, *by_expression)) if by_expression else by_column
         case Call() as call:
-            return _of_call(leaf, call, available)
+            return _of_call(leaf, call, catalog)
         case Elements(Derived() as array, kind):
-            return _all(_on_elements(leaf, array, kind, available)) or Undetermined(str(leaf), array.reason)
+            return _all(_on_elements(leaf, array, kind, catalog)) or Undetermined(str(leaf), array.reason)
         case Elements(Column() as column, kind):
-            return _on_column(replace(leaf, operand=Column(column.path, kind)), column, available, of_elements=True)
+            return _on_column(replace(leaf, operand=Column(column.path, kind)), column, catalog, of_elements=True)
         case Column() as column:
-            return _on_column(leaf, column, available)
+            return _on_column(leaf, column, catalog)
         case Cast(column):
-            return _on_column(leaf, column, available)
+            return _on_column(leaf, column, catalog)
         case operand:
             return Undetermined(str(leaf), f"{operand} does not contain a column")
 
 
-def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
+def _of_call(leaf: Leaf, call: Call, catalog: IndexCatalog) -> Clause:
     """Return the clause of a call, from its registered implication and from indexes that know the function."""
     clauses: list[Clause] = []
     predicate = implied(leaf) if isinstance(leaf, Comparison) else None
     if predicate is not None:
-        clauses.append(translate(predicate, available))
+        clauses.append(translate(predicate, catalog))
     paths = [column.path for column in call.columns]
-    names = tuple(map(available.name, paths))
+    names = tuple(map(catalog.name, paths))
     kinds = tuple(column.type for column in call.columns)
-    for definition, storage in available.indexes:
+    for definition, storage in catalog.indexes:
         index = index_of(definition)
         same = (definition.columns, definition.types, definition.expression) == (names, kinds, None)
-        if index is not None and index.of_calls and same and not any(map(available.is_partition, paths)):
+        if index is not None and index.of_calls and same and not any(map(catalog.is_partition, paths)):
             clause = _clause(index, leaf, definition, storage)
             clauses += [] if clause is None else [clause]
     unknown = Undetermined(str(leaf), f"no registered implication of {call.name} applies")
     return _all(clauses) or unknown
 
 
-def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements: bool = False) -> Clause:
+def _on_column(leaf: Leaf, column: Column, catalog: IndexCatalog, *, of_elements: bool = False) -> Clause:
     """Return the conjunction of all clauses of the indexes on a column, because each index can rule out a file."""
-    place = available.place(column)
-    if isinstance(place, Undetermined):
-        return replace(place, predicate=str(leaf))
-    if place is not None:
-        return PartitionClause(leaf, place)
-    name = available.name(column.path)
-    on_column = available.on_column(name)
+    partition_column = catalog.partition_column(column)
+    if isinstance(partition_column, Undetermined):
+        return replace(partition_column, predicate=str(leaf))
+    if partition_column is not None:
+        return PartitionClause(leaf, partition_column)
+    name = catalog.name(column.path)
+    on_column = catalog.on_column(name)
     if not on_column:
-        return Undetermined(str(leaf), available.reason(name))
-    fitting = [index for index in on_column if _same_type(column, index, available)]
+        return Undetermined(str(leaf), catalog.reason(name))
+    fitting = [index for index in on_column if _same_type(column, index, catalog)]
     fitting = [index for index in fitting if not element_of(column.type) or _is_of_elements(index) == of_elements]
     if not fitting and element_of(column.type):
         return Undetermined(
@@ -330,19 +330,19 @@ def _is_of_elements(described: _Described) -> bool:
     return index is not None and index.of_elements
 
 
-def _on_expression(leaf: Leaf, form: Form | None, kind: str, available: Available) -> list[Clause]:
+def _on_expression(leaf: Leaf, form: Form | None, kind: str, catalog: IndexCatalog) -> list[Clause]:
     """Return the clauses of all indexes on an expression, which answer leaves as indexes on a column do."""
     clauses: list[Clause] = []
-    for definition, storage in available.on_expression(form):
+    for definition, storage in catalog.on_expression(form):
         if definition.types == (kind,):
             clauses += _clauses(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
     return clauses
 
 
-def _on_elements(leaf: Leaf, array: Derived, kind: str, available: Available) -> list[Clause]:
+def _on_elements(leaf: Leaf, array: Derived, kind: str, catalog: IndexCatalog) -> list[Clause]:
     """Return the clauses of all indexes that cover the elements of an expression."""
     clauses: list[Clause] = []
-    for described in available.on_expression(array.form):
+    for described in catalog.on_expression(array.form):
         if described[0].types == (array.type,) and _is_of_elements(described):
             clauses += _clauses(replace(leaf, operand=Column(described[0].columns, kind)), [described])
     return clauses
@@ -366,22 +366,22 @@ def _all(clauses: Sequence[Clause]) -> Clause | None:
     return AllOf(tuple(clauses)) if len(clauses) > 1 else next(iter(clauses), None)
 
 
-def _pair(compared: ColumnComparison, available: Available) -> Clause:
+def _pair(compared: ColumnComparison, catalog: IndexCatalog) -> Clause:
     """Return the clause that compares the bounds of two columns."""
     sources: list[Requirement] = []
     for operand in (compared.left, compared.right):
         column = column_of(operand)
         if column is None:
             return Undetermined(str(compared), f"{operand} does not contain a column")
-        place = available.place(column)
-        if isinstance(place, Undetermined):
-            return replace(place, predicate=str(compared))
-        bounds = (d.key for d, s in available.on_column(available.name(column.path))
-                  if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
-        source = next(bounds, None) if place is None else PartitionKey(place)
+        partition_column = catalog.partition_column(column)
+        if isinstance(partition_column, Undetermined):
+            return replace(partition_column, predicate=str(compared))
+        bounds = (d.key for d, s in catalog.on_column(catalog.name(column.path))
+                  if d.name == "minmax" and _same_type(column, (d, s), catalog))  # fmt: skip
+        source = next(bounds, None) if partition_column is None else PartitionKey(partition_column)
         if source is None:
-            name = available.name(column.path)
-            reason = available.reason(name).replace(f"{NO_INDEX_ON}{name}", f"no index has bounds of {name}")
+            name = catalog.name(column.path)
+            reason = catalog.reason(name).replace(f"{NO_INDEX_ON}{name}", f"no index has bounds of {name}")
             return Undetermined(str(compared), reason)
         sources.append(source)
     left, right = sources
@@ -408,33 +408,31 @@ def _alternatives(conjuncts: Iterable[Predicate]) -> Iterator[Predicate]:
             yield predicate
 
 
-def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
+def _joint(conjuncts: Sequence[Predicate], catalog: IndexCatalog) -> Iterator[Clause]:
     """Yield the clauses of indexes that prove more for several leaves together than for separate leaves."""
     by_name: dict[str, list[Leaf]] = {}
     for leaf in _alternatives(conjuncts):
         if isinstance(leaf, Constant | Unknown | ColumnComparison | And | Or | Equivalent):
             continue
         column = column_of(leaf.operand)  # no arrays: different elements can satisfy different leaves
-        if column is not None and atomic_name(column.type) and available.place(column) is None:
-            by_name.setdefault(available.name(column.path), []).append(leaf)
-    for definition, storage in available.indexes:
+        if column is not None and atomic_name(column.type) and catalog.partition_column(column) is None:
+            by_name.setdefault(catalog.name(column.path), []).append(leaf)
+    for definition, storage in catalog.indexes:
         about = [leaf for name in definition.columns for leaf in by_name.get(name, ()) if definition.expression is None]
         index = index_of(definition) if len(about) > 1 else None
         if index is not None:
             described = (definition, storage)
-            typed = [
-                x for x in about if (c := column_of(x.operand)) is not None and _same_type(c, described, available)
-            ]
+            typed = [x for x in about if (c := column_of(x.operand)) is not None and _same_type(c, described, catalog)]
             with method_errors(type(index), "translate_all"):
                 clause = index.translate_all(typed, definition, storage)
             if clause is not None:
                 yield clause
 
 
-def _same_type(column: Column, described: _Described, available: Available) -> bool:
+def _same_type(column: Column, described: _Described, catalog: IndexCatalog) -> bool:
     """Return whether the column had the query's type in the build, by the record and by the stored values."""
     definition, storage = described
-    if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
+    if definition.types and definition.types[definition.columns.index(catalog.name(column.path))] != column.type:
         return False
     index = index_of(definition)
     if definition.name not in _OF_THE_FORMAT or (index is not None and not index.keeps_values):
@@ -447,7 +445,7 @@ def _same_type(column: Column, described: _Described, available: Available) -> b
             return element == value_type
         case Opaque():
             return False
-        case Bloom() if available.untyped:
+        case Bloom() if catalog.untyped:
             return column.type in _HASHED_ELSEWHERE
         case _:
             return bool(definition.types)

@@ -19,7 +19,7 @@ _RECORD_BYTES = 32
 #: The times of records that are for no piece: the default files of a column, and its symbol files.
 DEFAULT_RECORD = -(1 << 63)
 SYMBOL_RECORD = DEFAULT_RECORD + 1
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def read_column_versions(path: Path) -> ColumnVersions | None:
             raise _torn(path, f"{len(header)} bytes")
         version, *halves = _HEADER.unpack(header)
         offset, size = halves[2:] if version & 1 else halves[:2]
-        plausible = offset >= 0 and 0 <= size <= _MOST_BYTES and size % _RECORD_BYTES == 0
+        plausible = offset >= 0 and 0 <= size <= _MAX_BYTES and size % _RECORD_BYTES == 0
         data = os.pread(descriptor, size, offset) if plausible and size else b""
         if struct.unpack("<q", os.pread(descriptor, 8, 0))[0] != version:
             return None

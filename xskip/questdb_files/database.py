@@ -14,7 +14,7 @@ from pathlib import Path
 from xskip.errors import DatasetError, TableDamagedError
 from xskip.paths import check_path
 from xskip.questdb_files.metadata_file import prefixed_text
-from xskip.questdb_files.patience import Patience
+from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.snapshot import TablePlace
 
 __all__ = ["Database", "TableEntry", "place_of"]
@@ -157,7 +157,7 @@ class Database:
 
     def _registry(self) -> tuple[dict[str, tuple[str, int]], set[str]]:
         """Return the names and kinds of tables by folder, and the folders of removed tables."""
-        patience = Patience()
+        retry = Retry()
         while True:
             files = [p for p in self.folder.glob("tables.d.*") if p.suffix[1:].isdigit()]
             if not files:
@@ -166,7 +166,7 @@ class Database:
             try:
                 return _parsed(path.read_bytes())
             except FileNotFoundError as error:  # the server has replaced the file by one with a greater number
-                if not patience.wait(int(path.suffix[1:])):
+                if not retry.wait(int(path.suffix[1:])):
                     raise TableDamagedError(
                         "the registry of tables is not there", where=str(path), hint="try again"
                     ) from error  # fmt: skip

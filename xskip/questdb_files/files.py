@@ -20,7 +20,7 @@ from xskip.errors import TableDamagedError
 __all__ = ["CHECKPOINT_HINT", "FileStamp", "TableFile"]
 
 CHECKPOINT_HINT = "read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped server"
-_MOST_BYTES_OF_ONE_READ = 1 << 30
+_MAX_BYTES_OF_ONE_READ = 1 << 30
 #: Twice the longest tick of the clock with which Linux stamps files.
 _TICK_NANOSECONDS = 20_000_000
 
@@ -107,7 +107,7 @@ class TableFile:
         view = memoryview(buffer).cast("B") if length else memoryview(b"")
         done = 0
         while done < length:
-            count = os.preadv(self._descriptor, [view[done : done + _MOST_BYTES_OF_ONE_READ]], start + done)
+            count = os.preadv(self._descriptor, [view[done : done + _MAX_BYTES_OF_ONE_READ]], start + done)
             if count == 0:
                 raise self._short(start, length)
             done += count

@@ -29,7 +29,7 @@ _NUMBERS = {
     Kind.BYTE: np.int8, Kind.SHORT: np.int16, Kind.INT: np.int32, Kind.LONG: np.int64, Kind.DATE: np.int64,
     Kind.TIMESTAMP: np.int64, Kind.FLOAT: np.float32, Kind.DOUBLE: np.float64,
 }  # fmt: skip
-_LEAST = np.iinfo(np.int64).min
+_MIN = np.iinfo(np.int64).min
 _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -101,7 +101,7 @@ def _texts(of: ColumnType, data: pa.Buffer) -> pa.Array:
             return geohash_text(hashes, of.bits, hashes >= 0)
         case _:
             words = np.frombuffer(data, np.int64).reshape(-1, of.width // 8)
-            valid: Valid = (words != _LEAST).any(axis=1)
+            valid: Valid = (words != _MIN).any(axis=1)
             raw = np.frombuffer(data, np.uint8).reshape(-1, of.width)
             return long256_text(raw, valid) if of.kind is Kind.LONG256 else uuid_text(raw, valid)
 
@@ -118,6 +118,6 @@ def _decimals(of: ColumnType, data: pa.Buffer, rows: int) -> pa.Array:
         words[:, 1:] = (words[:, 0] >> 63)[:, None]
     else:
         stored = np.frombuffer(data, np.int64).reshape(rows, -1)
-        valid = (stored[:, 0] != _LEAST) | (stored[:, 1:] != 0).any(axis=1)
+        valid = (stored[:, 0] != _MIN) | (stored[:, 1:] != 0).any(axis=1)
         words = np.ascontiguousarray(stored[:, ::-1])
     return pa.Array.from_buffers(of.arrow, rows, [validity(valid), pa.py_buffer(words)])

@@ -21,7 +21,7 @@ _HEADER_BYTES = 128
 _RECORD = struct.Struct("<iq2i4xi4x")
 _METADATA_VERSION_AT, _WAL_AT = 32, 40
 _INDEXED, _DEDUP_KEY = 1, 8
-_MOST_COLUMNS = 1 << 20
+_MAX_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _parse(data: bytes, where: str) -> Metadata:
                 "a table has a format that this release does not read", where=where, found=str(version),
                 expected=str(_FORMAT_VERSION), hint=_OLDER_HINT if version < _FORMAT_VERSION else _NEWER_HINT,
             )  # fmt: skip
-        if not 0 < count <= _MOST_COLUMNS:
+        if not 0 < count <= _MAX_COLUMNS:
             raise ValueError(f"{count} columns")
         records = [_Record(*_fields(data, i)) for i in range(count)]
         columns = _columns(records, _names(data, count))

@@ -22,7 +22,7 @@ from xskip.questdb_files.variable_columns import variable_values
 __all__ = ["NativeFiles"]
 
 #: Types that are converted into longer values go into arrays of at most this many rows.
-_MOST_CONVERTED_ROWS = 1 << 22
+_MAX_CONVERTED_ROWS = 1 << 22
 _CONVERTED = (Kind.CHAR, Kind.IPV4, Kind.GEOHASH, Kind.UUID, Kind.LONG128, Kind.LONG256, Kind.DECIMAL)
 
 
@@ -105,6 +105,6 @@ def _time_reader(data: TableFile, files: ColumnFiles) -> Callable[[int], int]:
 
 
 def _parts(of: ColumnType, rows: range) -> Iterator[range]:
-    step = _MOST_CONVERTED_ROWS if of.kind in _CONVERTED else max(len(rows), 1)
+    step = _MAX_CONVERTED_ROWS if of.kind in _CONVERTED else max(len(rows), 1)
     for start in range(rows.start, rows.stop, step):
         yield range(start, min(start + step, rows.stop))

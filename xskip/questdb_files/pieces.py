@@ -20,7 +20,7 @@ from xskip.questdb_files.transaction_file import PartitionRecord, Transaction
 
 __all__ = ["Piece", "Pieces"]
 
-_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+_MIN, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Pieces(Sequence[Piece]):
         record, start, end = self._record(position), int(self._starts[position]), int(self._ends[position])
         path = f"{self._data}/{self._metadata.clock.folder(record.timestamp, record.name_txn)}"
         return Piece(
-            position, record, path, int(self._rows[position]), None if start == _LEAST else start,
+            position, record, path, int(self._rows[position]), None if start == _MIN else start,
             None if end == _GREATEST else end,
         )  # fmt: skip
 
@@ -141,6 +141,6 @@ class Pieces(Sequence[Piece]):
         designated = self._metadata.timestamp is not None
         known = designated and least <= greatest < _GREATEST
         return (
-            np.full(len(self._rows), least if known else _LEAST),
+            np.full(len(self._rows), least if known else _MIN),
             np.full(len(self._rows), greatest + 1 if designated and greatest < _GREATEST else _GREATEST),
         )

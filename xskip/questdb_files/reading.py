@@ -18,8 +18,8 @@ from xskip.questdb_files.files import FileStamp
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.native_columns import NativeFiles
 from xskip.questdb_files.parquet_partitions import ParquetPartition
-from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.selection import Chosen, Selection
 from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
 from xskip.questdb_files.symbols import one_dictionary, read_symbols
@@ -134,7 +134,7 @@ def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
 
 def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Chosen, list[_Part]]:
     """Read until all parts are of one transaction."""
-    reader, patience = _Reader(frozen), Patience()
+    reader, retry = _Reader(frozen), Retry()
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
@@ -152,9 +152,9 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
             reader.forget(None if invalid is None else [snapshot.pieces[i] for i in invalid])
         if failure is not None and frozen:
             raise failure
-        if not patience.wait(snapshot.txn):
+        if not retry.wait(snapshot.txn):
             break
-    raise failure or never_at_rest(place, patience)
+    raise failure or never_at_rest(place, retry)
 
 
 def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:

@@ -27,7 +27,7 @@ _REQUIRED_BITS = 0xFFFFFFFF << 32
 _KNOWN_FOOTER_BITS = 1 << 32
 _MIN_PRESENT, _MIN_INLINED, _MAX_PRESENT, _MAX_INLINED = 1, 2, 8, 16
 _NULL_COUNT_PRESENT = 128
-_MOST_FOOTERS = 100_000
+_MAX_FOOTERS = 100_000
 #: The bit in the type code of the designated timestamp, which ``_meta`` does not have.
 _DESIGNATED = 1 << 17
 
@@ -151,7 +151,7 @@ def _parse(data: bytes, parquet_size: int, path: Path) -> Sidecar:
 def _footer(data: bytes, parquet_size: int, path: Path) -> int:
     """Return the place of the footer for a size, which the chain of footers from the last one on leads to."""
     end = len(data)
-    for position in range(_MOST_FOOTERS):
+    for position in range(_MAX_FOOTERS):
         (length,) = _TRAILER.unpack_from(data, end - _TRAILER.size)
         place = end - _TRAILER.size - length
         if length < _FOOTER.size + 4 or place < _HEADER.size:

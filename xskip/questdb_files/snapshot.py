@@ -14,8 +14,8 @@ from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions, rea
 from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
 from xskip.questdb_files.metadata_file import Column, Metadata, read_metadata, read_table_id
 from xskip.questdb_files.partition_names import PartitionUnit
-from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece, Pieces
+from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
 
 __all__ = ["PieceKey", "Snapshot", "TablePlace", "missing_file", "never_at_rest", "read_snapshot"]
@@ -248,7 +248,7 @@ def read_snapshot(place: TablePlace) -> Snapshot:
     TableVersionError
         If the format of the table is unknown.
     """
-    patience = Patience()
+    retry = Retry()
     while True:
         damage: TableDamagedError | None = None
         try:
@@ -263,10 +263,10 @@ def read_snapshot(place: TablePlace) -> Snapshot:
         else:
             if snapshot is not None:
                 return snapshot
-        if not patience.wait(_version_now(place)):
+        if not retry.wait(_version_now(place)):
             raise damage or TableChangedError(
                 "the files of a table are not of one transaction", where=str(place.control),
-                found=f"{patience.attempts} attempts", hint=f"if a server writes to the table, {CHECKPOINT_HINT}",
+                found=f"{retry.attempts} attempts", hint=f"if a server writes to the table, {CHECKPOINT_HINT}",
             )  # fmt: skip
 
 
@@ -279,11 +279,11 @@ def missing_file(error: FileNotFoundError, snapshot: Snapshot) -> TableDamagedEr
     )  # fmt: skip
 
 
-def never_at_rest(place: TablePlace, patience: Patience) -> TableChangedError:
+def never_at_rest(place: TablePlace, retry: Retry) -> TableChangedError:
     """Return the error of a table that a server changed during every attempt to read it."""
     return TableChangedError(
         "a server changed the table during every attempt to read it", where=str(place.data),
-        found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
+        found=f"{retry.attempts} attempts", hint=CHECKPOINT_HINT,
     )  # fmt: skip
 
 
@@ -331,12 +331,12 @@ def _attempt(place: TablePlace) -> Snapshot | None:
 
 
 def _retried_transaction(path: Path) -> Transaction:
-    patience = Patience()
+    retry = Retry()
     while True:
         transaction = read_transaction(path)
         if transaction is not None:
             return transaction
-        if not patience.wait(None):
+        if not retry.wait(None):
             break
     raise TableChangedError(
         "a server commits faster than the transaction can be read", where=str(path), hint=CHECKPOINT_HINT

@@ -31,7 +31,7 @@ _SQUASH_SHIFT, _SQUASH_MASK = 44, 0xFFFF
 _PARQUET_BIT = 1 << 61
 _REMOTE_BIT = 1 << 63
 _PARQUET_SIZE_MASK = (1 << 56) - 1
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def read_transaction(path: Path) -> Transaction | None:
         (version,) = _VERSION.unpack_from(header)
         offset, symbol_bytes, partition_bytes = _HALF.unpack_from(header, _HALVES_AT[version & 1])
         size = _SYMBOLS_AT + symbol_bytes + 4 + partition_bytes
-        plausible = offset >= _HEADER_BYTES and symbol_bytes >= 0 and partition_bytes >= 0 and size <= _MOST_BYTES
+        plausible = offset >= _HEADER_BYTES and symbol_bytes >= 0 and partition_bytes >= 0 and size <= _MAX_BYTES
         data = os.pread(descriptor, size, offset) if plausible else b""
         if _VERSION.unpack(os.pread(descriptor, _VERSION.size, 0))[0] != version:
             return None

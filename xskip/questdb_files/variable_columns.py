@@ -21,12 +21,12 @@ __all__ = ["array_values", "variable_values"]
 
 _Longs = npt.NDArray[np.int64]
 #: Arrow's text has offsets of 32 bits; an array of text has at most this many bytes unless one value has more.
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 #: Arrays of text have at most this many rows, so that what is computed on the way stays small.
-_MOST_ROWS = 1 << 20
+_MAX_ROWS = 1 << 20
 _AUX_BYTES = 16
 _INLINED, _NULL = 1, 4
-_MOST_INLINED = 9
+_MAX_INLINED = 9
 _OFFSET_MASK = (1 << 48) - 1
 
 
@@ -64,8 +64,8 @@ def variable_values(of: ColumnType, data: TableFile, index: TableFile, rows: ran
 
 def _prefixed(of: ColumnType, data: TableFile, index: TableFile, rows: range) -> Iterator[pa.Array]:
     """Yield STRING or BINARY values: a length, which is -1 for null, and units or bytes."""
-    for first in range(rows.start, rows.stop, _MOST_ROWS):
-        count = min(_MOST_ROWS, rows.stop - first)
+    for first in range(rows.start, rows.stop, _MAX_ROWS):
+        count = min(_MAX_ROWS, rows.stop - first)
         offsets = np.frombuffer(index.read(8 * first, 8 * (count + 1)), np.int64)
         for part in _parts(offsets[:-1], offsets[1:]):
             ends = offsets[part.start : part.stop + 1]
@@ -94,14 +94,14 @@ def _binaries(raw: Bytes, ends: _Longs) -> pa.Array:
 
 
 def _varchars(data: TableFile, index: TableFile, rows: range) -> Iterator[pa.Array]:
-    for start in range(rows.start, rows.stop, _MOST_ROWS):
-        count = min(_MOST_ROWS, rows.stop - start)
+    for start in range(rows.start, rows.stop, _MAX_ROWS):
+        count = min(_MAX_ROWS, rows.stop - start)
         entries = np.frombuffer(index.read(_AUX_BYTES * start, _AUX_BYTES * count), np.uint8)
         entries = entries.reshape(-1, _AUX_BYTES)
         inlined, valid = entries[:, 0] & _INLINED != 0, entries[:, 0] & _NULL == 0
         sizes = entries.view("<u4")[:, 0] >> 4
         sizes = np.where(inlined, entries[:, 0] >> 4, np.where(valid, sizes, 0)).astype(np.int64)
-        _demand("sizes of inlined text", holds=bool((sizes[inlined] <= _MOST_INLINED).all()))
+        _demand("sizes of inlined text", holds=bool((sizes[inlined] <= _MAX_INLINED).all()))
         totals = np.cumsum(sizes)
         for part in _parts(totals - sizes, totals):
             at = slice(part.start, part.stop)
@@ -126,9 +126,9 @@ def _varchar_part(data: TableFile, entries: Bytes, sizes: _Longs, flags: tuple[V
 
 def _inlined(entries: Bytes, sizes: _Longs, valid: Valid) -> pa.Array:
     """Return the values in the entries themselves: they follow the first byte."""
-    shown = np.arange(_MOST_INLINED) < np.where(valid, sizes, 0)[:, None]
+    shown = np.arange(_MAX_INLINED) < np.where(valid, sizes, 0)[:, None]
     offsets = np.concatenate([[0], np.cumsum(np.where(valid, sizes, 0))])
-    return _large_binary(offsets, entries[:, 1 : 1 + _MOST_INLINED][shown], valid)
+    return _large_binary(offsets, entries[:, 1 : 1 + _MAX_INLINED][shown], valid)
 
 
 def _long_values(data: TableFile, starts: _Longs, sizes: _Longs) -> pa.Array:
@@ -233,7 +233,7 @@ def _parts(starts: _Longs, ends: _Longs) -> Iterator[range]:
     _demand("offsets of values", holds=bool((ends >= starts).all()))
     start = 0
     while start < len(starts):
-        stop = int(np.searchsorted(ends, starts[start] + _MOST_BYTES, side="right"))
+        stop = int(np.searchsorted(ends, starts[start] + _MAX_BYTES, side="right"))
         stop = max(stop, start + 1)
         yield range(start, stop)
         start = stop

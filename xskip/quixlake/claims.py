@@ -28,7 +28,7 @@ _COLUMNS = {"offset": ("first", "last"), "partition": ("partition", "partition")
 )
 _CLAIMS = ["size", "modified", "partition", "first", "last", "start", "end", "is_exact"]
 #: The greatest number of milliseconds whose microseconds fit into 64 bits.
-_MOST_MILLIS = (2**63 - 1) // 1000
+_MAX_MILLIS = (2**63 - 1) // 1000
 
 
 class SegmentClaims:
@@ -131,7 +131,7 @@ def _equal_or_null(one: pa.Array, other: pa.Array) -> pa.Array:
 
 
 def _has_micros(millis: pa.ChunkedArray) -> pa.ChunkedArray:
-    within = pc.and_(pc.greater_equal(millis, -_MOST_MILLIS), pc.less_equal(millis, _MOST_MILLIS))
+    within = pc.and_(pc.greater_equal(millis, -_MAX_MILLIS), pc.less_equal(millis, _MAX_MILLIS))
     return within.fill_null(False)
 
 

@@ -31,7 +31,7 @@ __all__ = ["Completion", "SegmentMoves"]
 
 _CHUNK = 2_000
 #: The number of index files that are in memory at the same time.
-_MOST_INDEX_FILES = 64
+_MAX_INDEX_FILES = 64
 _THREADS = 8
 _ATTEMPTS = 1_000
 #: The columns of segments in the order of the columns of descriptors.
@@ -134,7 +134,7 @@ class Completion:
             return
         index_files = self._index_files(manifest, named)
         with ThreadPoolExecutor(_THREADS) as pool:
-            while some := list(islice(index_files, _MOST_INDEX_FILES)):
+            while some := list(islice(index_files, _MAX_INDEX_FILES)):
                 list(pool.map(self._describe, some))
         self.log.mark(manifest)
 

@@ -18,7 +18,7 @@ from xskip.quixlake.store import LakeStore
 
 __all__ = ["merge_index_files"]
 
-_MOST_ROWS = 1_000
+_MAX_ROWS = 1_000
 _ATTEMPTS = 10
 _THREADS = 8
 #: The columns of descriptors in memory, in the order of the columns of the document.
@@ -50,7 +50,7 @@ class _Merge:
     def is_useful(self) -> bool:
         """Return whether the merge changes descriptors or leaves fewer files."""
         exact = pc.sum(self.descriptors["exact"], min_count=0).as_py()
-        count = sum(-(-rows // _MOST_ROWS) for rows in (exact, len(self.descriptors) - exact))
+        count = sum(-(-rows // _MAX_ROWS) for rows in (exact, len(self.descriptors) - exact))
         return self.is_changed or count < len(self.paths) > 1
 
 
@@ -144,8 +144,8 @@ def _write(store: LakeStore, place: str, table: pa.Table) -> int:
     ordered = table.sort_by([("partition", "ascending"), ("first", "ascending")])
     for exact in (True, False):
         own = ordered.filter(pc.equal(ordered["exact"], exact))
-        for start in range(0, len(own), _MOST_ROWS):
-            part = own.slice(start, _MOST_ROWS)
+        for start in range(0, len(own), _MAX_ROWS):
+            part = own.slice(start, _MAX_ROWS)
             columns = [part[name].cast(field.type) for name, field in zip(_COLUMNS, DOCUMENT, strict=True)]
             _put(store, place, part, describe(pa.table(columns, DOCUMENT), exact=exact))
             count += 1

@@ -14,7 +14,7 @@ from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import local_path, modified_of
-from xskip.quixlake.in_groups import in_groups
+from xskip.quixlake.parallel_map import parallel_map
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.collect.relation import Listing
@@ -93,7 +93,7 @@ def _local_files(directory: str) -> FilesBelow:
 
     while level:
         deeper: list[str] = []
-        for parent, found in zip(level, in_groups(os.cpu_count() or 1, look, level), strict=True):
+        for parent, found in zip(level, parallel_map(os.cpu_count() or 1, look, level), strict=True):
             entries, valid = found, _paths(found)
             if len(valid) < len(found):
                 undecodable += _undecodable(parent)

@@ -15,7 +15,7 @@ from xskip.quixlake.manifests import Manifest, ManifestLog
 __all__ = ["lost_error", "lost_of_topic", "lost_segments", "paths_of"]
 
 _THREADS = 16
-_MOST_EXAMPLES = 10
+_MAX_EXAMPLES = 10
 
 
 def lost_segments(storage: Storage, topic: str, manifest: Manifest) -> pa.Table:
@@ -88,13 +88,13 @@ def lost_error(topic: str, manifest: Manifest, lost: pa.Table) -> StorageError:
         The result of :func:`lost_segments`.
     """
     names = paths_of(lost)
-    more = f" and {len(names) - _MOST_EXAMPLES} more, which check() lists" if len(names) > _MOST_EXAMPLES else ""
+    more = f" and {len(names) - _MAX_EXAMPLES} more, which check() lists" if len(names) > _MAX_EXAMPLES else ""
     hint = "restore these files, or call clean(abandon_lost=True) "
     if manifest.is_compaction:
         hint += "to undo the compaction, which loses no message"
     else:
         hint += "to complete the batch without them, and write their messages as a new batch"
-    found = f"{len(names)} missing: {', '.join(names[:_MOST_EXAMPLES])}{more}"
+    found = f"{len(names)} missing: {', '.join(names[:_MAX_EXAMPLES])}{more}"
     return StorageError("a segment of a committed batch is missing", where=topic, found=found, hint=hint)
 
 

@@ -53,7 +53,7 @@ _PLACES = "".join(
 )
 _NAME = "(?s)" + _PLACES + r"\.avro(?:\..*)?$"
 _PATH = "(?s)/" + _PLACES[1:] + r"\.avro(?:\.[^/]*)?$"
-_LEAST_TEXTS = 10_000
+_MIN_TEXTS = 10_000
 _SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": ".zstd"}
 
 
@@ -330,7 +330,7 @@ def _all_places(names: pa.Array) -> list[pa.Array]:
 def _extracted(texts: pa.Array, pattern: str) -> pa.Array:
     """Return the groups of a regular expression in many texts; several threads match."""
     cores = os.cpu_count() or 1
-    step = max(-(-len(texts) // cores), _LEAST_TEXTS)
+    step = max(-(-len(texts) // cores), _MIN_TEXTS)
     slices = [texts.slice(start, step) for start in range(0, max(len(texts), 1), step)]
     with ThreadPoolExecutor(cores) as pool:
         return pa.concat_arrays(pool.map(lambda part: pc.extract_regex(part, pattern), slices))

@@ -14,7 +14,7 @@ from xskip.errors import XskipError
 from xskip.indexing.builder import Build
 from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader
-from xskip.indexing.source import form_of, open_source
+from xskip.indexing.source import new_write_options, open_source
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import SegmentClaims, differing
@@ -88,7 +88,7 @@ def _build(spark: SparkSession, source: TopicSource, segments: pa.Table, claims:
     opened = open_source(spark, engine, reader)
     found = engine.indexes.snapshot(directory)  # queries have read its columns
     snapshot = None if found is None else found[0]
-    form = form_of(spark, engine, CURRENT_VERSION)
+    form = new_write_options(spark, engine, CURRENT_VERSION)
     planned = plan(opened, BOUNDS)
     listed = outdated = None
     if snapshot is not None:

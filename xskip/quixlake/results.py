@@ -22,7 +22,7 @@ _SHOWN = 20
 _KEYS = ("topic", "stream_key")
 _TIME = pa.timestamp("ms", "UTC")
 #: The first and the last millisecond of Python's datetimes.
-_LEAST_MILLIS, _MOST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
+_MIN_MILLIS, _MAX_MILLIS = -62_135_596_800_000, 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,7 +147,7 @@ class TimeRange(KeyValueView):
 
 def times_of(millis: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return milliseconds as times in UTC, null where Python has no such time."""
-    within = pc.and_(pc.greater_equal(millis, _LEAST_MILLIS), pc.less_equal(millis, _MOST_MILLIS))
+    within = pc.and_(pc.greater_equal(millis, _MIN_MILLIS), pc.less_equal(millis, _MAX_MILLIS))
     return pc.if_else(within, millis, pa.scalar(None, pa.int64())).cast(_TIME)
 
 

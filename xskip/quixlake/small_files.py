@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import Storage
-from xskip.quixlake.in_groups import in_groups
+from xskip.quixlake.parallel_map import parallel_map
 from xskip.spark.bridge.hadoop_filesystem import HadoopStorage
 
 __all__ = ["State", "UnreadableFile", "read_small_files"]
 
 _THREADS = 16
 #: The numbers of files and of bytes that are in memory at the same time.
-_MOST_FILES, _MOST_BYTES = 1_024, 64 << 20
+_MAX_FILES, _MAX_BYTES = 1_024, 64 << 20
 #: The name, size and modification time of a file in a listing.
 State: TypeAlias = tuple[str, "int | None", "int | None"]
 
@@ -76,7 +76,7 @@ def read_small_files(
     for some in _few(fresh):
         paths = [f"{uri}{path}" for path, *_ in some]
         contents = _contents(storage, paths, [size for _, size, _ in some])
-        tables = in_groups(os.cpu_count() or 1, lambda content: _parsed(*content), contents)
+        tables = parallel_map(os.cpu_count() or 1, lambda content: _parsed(*content), contents)
         for state, path, table in zip(some, paths, tables, strict=True):
             # the file can have changed since the listing
             is_odd = isinstance(table, UnreadableFile)
@@ -88,7 +88,7 @@ def _few(states: Sequence[State]) -> Iterator[list[State]]:
     """Yield groups of files, of which each fits into memory."""
     group, size = list[State](), 0
     for state in states:
-        if group and (len(group) == _MOST_FILES or size > _MOST_BYTES):
+        if group and (len(group) == _MAX_FILES or size > _MAX_BYTES):
             yield group
             group, size = [], 0
         group.append(state)
@@ -102,7 +102,7 @@ def _contents(storage: Storage, paths: Sequence[str], sizes: Sequence[int | None
     known = [size for size in sizes if size is not None]
     if isinstance(storage, HadoopStorage) and len(known) == len(paths):
         return list(zip(paths, storage.read_listed(paths, known), strict=True))
-    return list(in_groups(_THREADS, lambda path: (path, storage.read(path)), paths))
+    return list(parallel_map(_THREADS, lambda path: (path, storage.read(path)), paths))
 
 
 def _parsed(path: str, data: bytes) -> pa.Table | UnreadableFile:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexDescription", "IndexInfo", "IndexStatus", "change_rows"]
 
 #: The unreadable files that the text of a status shows.
-_MOST_UNREADABLE = 10
+_MAX_UNREADABLE = 10
 #: What the statuses of versions mean to readers.
 _VERSIONS = {
     "CURRENT": "current",
@@ -219,7 +219,7 @@ class IndexStatus(KeyValueView):
             ("up to date", f"no, {self.remedy}" if self.remedy else "yes"),
             *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
             *(("for example", path) for path in self.unknown_path_examples),
-            *(("error", f"{path}: {reason}") for path, reason in self.unreadable[:_MOST_UNREADABLE]),
+            *(("error", f"{path}: {reason}") for path, reason in self.unreadable[:_MAX_UNREADABLE]),
             *([("problem", self.problem)] if self.problem else []),
         ]
 

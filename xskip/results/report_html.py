@@ -25,12 +25,12 @@ COLOURS: Mapping[str, str] = {
 #: What the classes in bars mean: bars do not distinguish the files that match from those without a verdict.
 _IN_BARS = {"matched": "read", "unindexed": "read, not indexed", "skipped": "skipped"}
 _BAR = 1000
-_LEAST_BAR = 5
+_MIN_BAR = 5
 _WIDTH = 640
 _INSET = 6  # the distance of marks from the left and right ends, where labels would be cut off
 _PITCH = 9.0
-_MOST_HEIGHT = 240.0
-_LEAST_SKIPPED, _LEAST_MARK = 1.5, 3.0
+_MAX_HEIGHT = 240.0
+_MIN_SKIPPED, _MIN_MARK = 1.5, 3.0
 _LABELS = 22
 _CHARACTER = 6.4  # about the width of a character of a label
 
@@ -160,7 +160,7 @@ def bar_of(text: str, total: str, amounts: Sequence[tuple[str, int]]) -> Bar:
     """
     total_amount = sum(amount for _, amount in amounts)
     there = [(kind, amount) for kind, amount in amounts if amount > 0]
-    widths = [max(_LEAST_BAR, _BAR * amount / total_amount) for _, amount in there]
+    widths = [max(_MIN_BAR, _BAR * amount / total_amount) for _, amount in there]
     scale = _BAR / sum(widths) if widths else 1.0
     parts, left = [], 0.0
     for (kind, _), width in zip(there, widths, strict=True):
@@ -233,7 +233,7 @@ class _Layout:
 
     @staticmethod
     def of(picture: FilePicture) -> _Layout:
-        pitch = min(_PITCH, _MOST_HEIGHT / max(picture.rows, 1))
+        pitch = min(_PITCH, _MAX_HEIGHT / max(picture.rows, 1))
         axis = round(pitch * picture.rows + 4, 1)
         unit = " in UTC" if picture.type == "timestamp" and picture.has_values else ""
         caption = f"Files along {picture.column}{unit}: a line from the least to the greatest value of each file"
@@ -266,11 +266,11 @@ def _labels(picture: FilePicture) -> Sequence[_Label]:
 
 
 def _marks(picture: FilePicture, pitch: float) -> Sequence[_Mark]:
-    height = pitch - 2 if pitch > 5 else max(pitch, _LEAST_SKIPPED)
+    height = pitch - 2 if pitch > 5 else max(pitch, _MIN_SKIPPED)
     marks = []
     for line in picture.lines:
-        tall = height if line.kind == "skipped" else max(height, _LEAST_MARK)
-        left, width = _x(line.left), max(_LEAST_MARK, _x(line.right) - _x(line.left))
+        tall = height if line.kind == "skipped" else max(height, _MIN_MARK)
+        left, width = _x(line.left), max(_MIN_MARK, _x(line.right) - _x(line.left))
         marks.append(_Mark(line.kind, round(min(left, _WIDTH - width), 1), round(line.row * pitch, 2),
                            round(width, 1), round(tall, 2)))  # fmt: skip
     return marks

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from xskip.errors import StorageError, told_by
+from xskip.errors import StorageError, error_text
 from xskip.paths import check_path
 from xskip.pruning.prune import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
@@ -205,11 +205,11 @@ class ScanReport:
         return shown | lists | {"unused": [list(each) for each in self.unused], "skipped": self.skipped}
 
 
-_MOST_INDEXES = 3
+_MAX_INDEXES = 3
 _EVALUATED = "evaluated only: the query read no data, because spark.xskip.evaluate is true"
 _NO_FILTER = "none that xskip can use"
 #: The most scans, and the most pictures, on one page.
-_MOST_VIEWS, _MOST_PICTURES = 100, 10
+_MAX_VIEWS, _MAX_PICTURES = 100, 10
 _CLAUSES = ["clause", "index", "files ruled out", "unknown"]
 
 
@@ -295,8 +295,8 @@ class SkippingReport:
         for outcome in (each for scan in self.scans for each in scan.outcomes if each.ruled_out):
             counts[outcome.index] = counts.get(outcome.index, 0) + outcome.ruled_out
         names = sorted(counts, key=counts.__getitem__, reverse=True)
-        more = f" and {len(names) - _MOST_INDEXES} more" if len(names) > _MOST_INDEXES else ""
-        return ", ".join(names[:_MOST_INDEXES]) + more if names else "the filter alone"
+        more = f" and {len(names) - _MAX_INDEXES} more" if len(names) > _MAX_INDEXES else ""
+        return ", ".join(names[:_MAX_INDEXES]) + more if names else "the filter alone"
 
     def __repr__(self) -> str:
         return f"SkippingReport({self.headline})"
@@ -307,14 +307,14 @@ class SkippingReport:
     def _repr_html_(self) -> str:
         pictures = 0
         views = []
-        for scan in self.scans[:_MOST_VIEWS]:
-            views.append(scan._view(with_picture=pictures < _MOST_PICTURES))
+        for scan in self.scans[:_MAX_VIEWS]:
+            views.append(scan._view(with_picture=pictures < _MAX_PICTURES))
             pictures += views[-1].picture is not None
         return report_html(self._html_headline(), views)
 
     def _html_headline(self) -> Headline:
-        more = len(self.scans) - _MOST_VIEWS
-        rest = f" The page shows the first {_MOST_VIEWS} of {len(self.scans):,} scans." if more > 0 else ""
+        more = len(self.scans) - _MAX_VIEWS
+        rest = f" The page shows the first {_MAX_VIEWS} of {len(self.scans):,} scans." if more > 0 else ""
         if not self.files:
             return Headline("", "", self.headline + rest)
         scans = f" in {len(self.scans):,} scans" if len(self.scans) > 1 else ""
@@ -375,5 +375,5 @@ class SkippingReport:
         try:
             target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
         except OSError as error:
-            raise StorageError("cannot write the report", where=str(target), found=told_by(error)) from error
+            raise StorageError("cannot write the report", where=str(target), found=error_text(error)) from error
         return target

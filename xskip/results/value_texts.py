@@ -10,7 +10,7 @@ import pyarrow as pa
 
 __all__ = ["is_linear", "linear_ticks", "numbers_of", "value_text"]
 
-_MOST_CHARACTERS = 24
+_MAX_CHARACTERS = 24
 _DAY = 86_400_000_000
 #: Steps between labels of an axis of times, in microseconds: from a microsecond to a week, each once.
 _TIME_STEPS = (
@@ -76,7 +76,7 @@ def value_text(value: pa.Scalar) -> str:
         return _time_text(value.cast(pa.int64()).as_py())
     found = value.as_py()
     text = found.hex() if isinstance(found, bytes) else str(found)
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"
 
 
 def _time_text(microseconds: int, step: int = 1_000_000) -> str:

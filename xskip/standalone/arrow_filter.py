@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
 from xskip.metadata.table import MetadataTable
-from xskip.pruning.translate import Available
+from xskip.pruning.translate import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["skipped_by_expression"]
 
 
 def skipped_by_expression(
-    expression: Any, table: MetadataTable, schema: pa.Schema, available: Available, doubted: frozenset[str]
+    expression: Any, table: MetadataTable, schema: pa.Schema, catalog: IndexCatalog, doubted: frozenset[str]
 ) -> Mask:
     """Return which files hold no row for which an expression is TRUE.
 
@@ -33,7 +33,7 @@ def skipped_by_expression(
         The bounds and partition values of the files.
     schema : pyarrow.Schema
         The schema of the dataset.
-    available : Available
+    catalog : IndexCatalog
         The indexes and the names of columns.
     doubted : frozenset of str
         Columns whose bounds do not count.
@@ -51,7 +51,7 @@ def skipped_by_expression(
         schema=schema,
         format=ParquetFileFormat(),
         filesystem=LocalFileSystem(),
-        partitions=_guarantees(table, schema, available, doubted),
+        partitions=_guarantees(table, schema, catalog, doubted),
     )
     skip = np.full(len(table), True)
     try:
@@ -61,34 +61,34 @@ def skipped_by_expression(
     return skip
 
 
-def _guarantees(table: MetadataTable, schema: pa.Schema, available: Available, doubted: frozenset[str]) -> list[Any]:
+def _guarantees(table: MetadataTable, schema: pa.Schema, catalog: IndexCatalog, doubted: frozenset[str]) -> list[Any]:
     """Return a condition for each file that is TRUE of all its rows."""
-    folded = [available.name((name,)) for name in schema.names]
+    folded = [catalog.name((name,)) for name in schema.names]
     parts: list[list[Any]] = [[] for _ in range(len(table))]
     for name, own in zip(schema.names, folded, strict=True):
         if folded.count(own) > 1 or name in doubted:  # Spark reads the columns of these names as one
             continue
-        conditions = _of_partition(name, own, table, available) or _of_bounds(name, own, table, schema, available)
+        conditions = _of_partition(name, own, table, catalog) or _of_bounds(name, own, table, schema, catalog)
         for part, condition in zip(parts, conditions, strict=bool(conditions)):
             part.extend(condition)
     return [reduce(lambda a, b: a & b, part) if part else pc.scalar(True) for part in parts]
 
 
-def _of_partition(name: str, own: str, table: MetadataTable, available: Available) -> list[list[Any]]:
-    column = next((c for c in table.partitions.values() if available.name((c.name,)) == own), None)
+def _of_partition(name: str, own: str, table: MetadataTable, catalog: IndexCatalog) -> list[list[Any]]:
+    column = next((c for c in table.partitions.values() if catalog.name((c.name,)) == own), None)
     if column is None:
         return []
     field = pc.field(name)
     return [[field == value] if value.is_valid else [field.is_null()] for value in column.values]
 
 
-def _of_bounds(name: str, own: str, table: MetadataTable, schema: pa.Schema, available: Available) -> list[list[Any]]:
+def _of_bounds(name: str, own: str, table: MetadataTable, schema: pa.Schema, catalog: IndexCatalog) -> list[list[Any]]:
     """Return the bounds of a column whose type in the files is that of the index."""
     column = table.indexes.get(("minmax", (own,)))
     if column is None or column.is_locked or column.values.type.num_fields != 2:
         return []
     kind = schema.field(name).type
-    types = next((d.types for d, _ in available.on_column(own) if d.key == column.definition.key), ())
+    types = next((d.types for d, _ in catalog.on_column(own) if d.key == column.definition.key), ())
     if not types or arrow_type(types[0]) != kind:
         return []
     field = pc.field(name)

@@ -19,7 +19,7 @@ __all__ = ["header_schema"]
 
 _MAGIC = b"Obj\x01"
 #: No header is longer; most have some hundred bytes.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 def header_schema(store: Store, name: str) -> pa.Schema:
@@ -52,9 +52,9 @@ def header_schema(store: Store, name: str) -> pa.Schema:
 def _beginning(filesystem: FileSystem | None, path: str) -> bytes:
     if filesystem is None:
         with open(path, "rb") as file:
-            return file.read(_MOST_BYTES)
+            return file.read(_MAX_BYTES)
     with filesystem.open_input_stream(path) as stream:
-        return bytes(stream.read(_MOST_BYTES))
+        return bytes(stream.read(_MAX_BYTES))
 
 
 def _entries(data: BinaryIO) -> Mapping[str, bytes]:

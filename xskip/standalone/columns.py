@@ -34,7 +34,7 @@ _OF_ENGINES = frozenset([
     "localtime", "localtimestamp", "current_user", "session_user", "user", "current_catalog", "current_schema",
     "current_database", "current_role", "now", "today",
 ])  # fmt: skip
-_MOST_NAMES = 10
+_MAX_NAMES = 10
 
 
 class Mention(NamedTuple):
@@ -236,7 +236,7 @@ class Columns:
             return
         (path, compared), names = missing[0], schema.names
         found = join_path(path)
-        shown = [*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])]
+        shown = [*names[:_MAX_NAMES], *(["…"] if len(names) > _MAX_NAMES else [])]
         similar = did_you_mean(found, names)
         quotes = f"put a text in quotes: {compared} = '{found}'" if compared else None
         hint = f"{similar.rstrip('?')}, or {quotes}" if similar and quotes else similar or quotes

@@ -18,9 +18,9 @@ from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, Pre
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.reader_settings import ZONE
-from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.missing_index import no_index
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
 from xskip.paths import check_path

@@ -14,7 +14,7 @@ from xskip.expressions.operands import Column
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import Requirement
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import Available, translate, without_columns
+from xskip.pruning.translate import IndexCatalog, translate, without_columns
 from xskip.standalone.arrow_filter import skipped_by_expression
 from xskip.standalone.arrow_nodes import OF_PARTITIONS, NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
@@ -116,11 +116,11 @@ class Selection:
     time_zone: str | None
 
     @property
-    def available(self) -> Available:
+    def catalog(self) -> IndexCatalog:
         """Return the usable indexes."""
         snapshot = self.columns.snapshot
         differing = snapshot.differing_columns(self.profile)
-        return Available(
+        return IndexCatalog(
             without_columns(snapshot.indexes, differing),
             snapshot.partitions,
             differing=differing,
@@ -144,7 +144,7 @@ class Selection:
         skip: Mask = np.zeros(self.columns.snapshot.rows, np.bool_)
         unused: Unused = ((str(predicate.given), predicate.problem),)
         if predicate.tree is not None:
-            recorded = partial(_recorded, self.available, self.columns.doubted)
+            recorded = partial(_recorded, self.catalog, self.columns.doubted)
             partitions = frozenset(self.columns.snapshot.partitions)
             maker = NodeMaker(schema, recorded, partitions, case_sensitive=self.columns.case_sensitive)
             skip, unused = self._by_indexes(maker.node(predicate.tree), tuple)
@@ -153,10 +153,10 @@ class Selection:
         return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)
 
     def _by_indexes(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
-        available, snapshot = self.available, self.columns.snapshot
-        resolver = Resolver(partial(_column, available), self.time_zone, names)
-        clause = translate(resolver.resolve(node), available)
-        result = prune(clause, snapshot.proved(requirements(clause), self.profile))
+        catalog, snapshot = self.catalog, self.columns.snapshot
+        resolver = Resolver(partial(_column, catalog), self.time_zone, names)
+        clause = translate(resolver.resolve(node), catalog)
+        result = prune(clause, snapshot.load_proven(requirements(clause), self.profile))
         left = tuple(pair for pair in result.unused if pair[0] != "?")
         return result.skip, (*resolver.unused, *left)
 
@@ -164,25 +164,25 @@ class Selection:
         """Return the files that pyarrow itself rules out by bounds and partition values."""
         snapshot = self.columns.snapshot
         keys: list[Requirement] = [d.key for d, _ in snapshot.indexes if d.name == "minmax" and d.expression is None]
-        table = snapshot.proved([*keys, *snapshot.partition_keys], self.profile)
+        table = snapshot.load_proven([*keys, *snapshot.partition_keys], self.profile)
         schema = self.columns.schema
         assert schema is not None
-        return skipped_by_expression(expression, table, schema, self.available, self.columns.doubted)
+        return skipped_by_expression(expression, table, schema, self.catalog, self.columns.doubted)
 
 
-def _column(available: Available, path: tuple[str, ...]) -> Column | None:
+def _column(catalog: IndexCatalog, path: tuple[str, ...]) -> Column | None:
     """Return a column with its recorded type, or None if the index has no statistics of the column."""
-    name = available.name(path)
-    for partition, kind in available.partitions.items():
-        if available.name((partition,)) == name:
+    name = catalog.name(path)
+    for partition, kind in catalog.partitions.items():
+        if catalog.name((partition,)) == name:
             return Column(path, kind)
-    for definition, _ in available.on_column(name):
+    for definition, _ in catalog.on_column(name):
         if definition.types:
             return Column(path, definition.types[definition.columns.index(name)])
     return None
 
 
-def _recorded(available: Available, doubted: frozenset[str], path: tuple[str, ...]) -> str | None:
+def _recorded(catalog: IndexCatalog, doubted: frozenset[str], path: tuple[str, ...]) -> str | None:
     """Return the recorded type of a column; empty if the files differ in the column's type."""
-    column = _column(available, path)
+    column = _column(catalog, path)
     return None if column is None else "" if path[0] in doubted else column.type

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.errors import DatasetError, StorageError, told_by
+from xskip.errors import DatasetError, StorageError, error_text
 from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
 from xskip.metadatastore.temporary import lasting_folder
@@ -84,7 +84,7 @@ class Store:
                 )
             except (OSError, ValueError, ImportError) as error:
                 raise StorageError(
-                    "pyarrow cannot open the file system", where=root, found=told_by(error).partition("\n")[0][:200],
+                    "pyarrow cannot open the file system", where=root, found=error_text(error).partition("\n")[0][:200],
                     hint="check the scheme of the path and the access to the store, or pass filesystem=",
                 ) from error  # fmt: skip
             return Store(root, filesystem, place.removesuffix(table_identifier(root)))
@@ -121,7 +121,7 @@ def _below(directory: str) -> Iterator[FileStatus]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DatasetError("the dataset is no directory", where=directory) from error
     except OSError as error:
-        raise StorageError("cannot list the dataset", where=directory, found=told_by(error), hint=_CHECK) from error
+        raise StorageError("cannot list the dataset", where=directory, found=error_text(error), hint=_CHECK) from error
     for entry in found:
         try:
             is_directory, stat = entry.is_dir(), entry.stat()
@@ -129,7 +129,7 @@ def _below(directory: str) -> Iterator[FileStatus]:
             if isinstance(error, FileNotFoundError) and not entry.is_symlink():  # it was deleted after the listing
                 continue
             raise DatasetError(
-                "a file of the dataset cannot be listed", where=entry.path, found=told_by(error),
+                "a file of the dataset cannot be listed", where=entry.path, found=error_text(error),
                 hint="restore the file, or remove the link",
             ) from error  # fmt: skip
         if is_directory:
@@ -156,7 +156,7 @@ def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
 
 def _of_arrow(error: Exception) -> str:
     """Return the cause in an error of pyarrow, whose first part repeats the path."""
-    cause = " ".join(told_by(error).rpartition("Detail: ")[2].split())
+    cause = " ".join(error_text(error).rpartition("Detail: ")[2].split())
     return re.sub(r"^\[errno \d+\] ", "", cause)[:300]
 
 

@@ -78,11 +78,11 @@ def known(random: Random, version: int, scratch: Path, footer_key: str | None = 
     if footer_key is not None:
         table = _keyed(table)
     scratch.mkdir(parents=True)
-    form = WriteOptions(version, footer_key, plain)
+    write_options = WriteOptions(version, footer_key, plain)
     cut = random.randint(0, count - 1)
     files: list[tuple[Path, RecordedFile]] = []
     for rows_of in [range(cut), range(cut, count)] if cut else [range(count)]:
-        files += write_files(table.take(pa.array(rows_of, pa.int64())), ROOT, scratch, len(files), form)
+        files += write_files(table.take(pa.array(rows_of, pa.int64())), ROOT, scratch, len(files), write_options)
     record = CommitRecord(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
     publish(LocalStorage(), str(scratch / "md"), None, files, record)
     paths = [path for path in (scratch / "md").rglob("*") if path.is_file()]

@@ -25,7 +25,7 @@ from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 
 __all__ = ["Outcome", "Runner", "case"]
 
@@ -111,12 +111,12 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
             return ""
         if not base.data_files:
             snapshot.load()
-        available = Available(
+        catalog = IndexCatalog(
             snapshot.indexes, snapshot.partitions, {"p": "int"}, untyped=not snapshot.is_ours, settings=""
         )
         for predicate, is_true in asked:
-            clause = translate(predicate, available)
-            table = snapshot.proved(requirements(clause), READING)
+            clause = translate(predicate, catalog)
+            table = snapshot.load_proven(requirements(clause), READING)
             skip = prune(clause, table).skip
             for row in skip.nonzero()[0]:
                 found: FileStatus = table.files[int(row)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.metadatastore.samples import bloomfilter, files_of, minmax, opened, put_foreign, table_of, valuelist
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
+from xskip.metadatastore.legacy.xskipper_metadata import drop_unproven, may_be_of_footers, reason_unusable
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.types.datatypes import Array, Storage, Struct
@@ -25,7 +25,7 @@ def by_utf16(text: str) -> bytes:
 
 def proved_column(column: IndexColumn, *, footers: bool = False) -> list[object]:
     table = table_of(files_of(NAMES[: len(column.values)]), [column])
-    found: list[object] = proved(table, footers=footers).indexes[column.definition.key].values.to_pylist()
+    found: list[object] = drop_unproven(table, footers=footers).indexes[column.definition.key].values.to_pylist()
     return found
 
 
@@ -80,7 +80,7 @@ def test_other_indexes_are_left_alone() -> None:
     """[MDS-F-2] [MDS-F-3] Lists and filters stay, because they have no order."""
     columns = [valuelist("s", "string", [["\U0001f600", "\ufffd"], [], None]), bloomfilter("s", [[b"x"], [], None])]
     table = table_of(files_of(NAMES), columns)
-    assert proved(table, footers=True) == table
+    assert drop_unproven(table, footers=True) == table
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
@@ -116,8 +116,10 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
         IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {})
     )
     key = ("minmax", ("d",))
-    assert snapshot.proved([key], default).indexes[key].values.to_pylist() == [None]
-    assert snapshot.proved([key], ReadProfile("avro")).indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]
+    assert snapshot.load_proven([key], default).indexes[key].values.to_pylist() == [None]
+    assert snapshot.load_proven([key], ReadProfile("avro")).indexes[key].values.to_pylist() == [
+        {"min": 1.0, "max": 2.0}
+    ]
 
 
 def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path) -> None:
@@ -127,6 +129,6 @@ def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path
     snapshot = foreign(tmp_path, table_of(files_of(NAMES[:2]), columns))
     asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"})
     assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), asked) == ""
-    found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
+    found = snapshot.load_proven([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
     assert [value is None for value in found["minmax", ("t",)].values.to_pylist()] == [True, False]
     assert [value is None for value in found["minmax", ("i",)].values.to_pylist()] == [False, False]

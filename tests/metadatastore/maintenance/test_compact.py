@@ -111,10 +111,10 @@ def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
     return [table.take(pa.array(range(a, b), pa.int64())) for a, b in itertools.pairwise([0, *ends])]
 
 
-def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOptions = LIMITS) -> None:
+def put(md: str, scratch: Path, tables: Iterable[MetadataTable], write_options: WriteOptions = LIMITS) -> None:
     """Commit an index of xskip with at least one file for each table."""
-    files = metadata_files_of(tables, scratch, form)
-    record = replace(record_of(entry for _, entry in files), version=form.version)
+    files = metadata_files_of(tables, scratch, write_options)
+    record = replace(record_of(entry for _, entry in files), version=write_options.version)
     publish(DISK, md, find_live(DISK, md), files, record)
 
 
@@ -236,7 +236,7 @@ def test_encrypted(version: int, plaintext: bool, tmp_path: Path) -> None:
     assert rows_of(after) == rows_of(before)
     assert len(after.metadata_files) == 1
     assert after.metadata_files[0].schema.encryption == before.metadata_files[0].schema.encryption
-    assert after.form == before.form == WriteOptions(version, "footer", plaintext, own=OWN)
+    assert after.write_options == before.write_options == WriteOptions(version, "footer", plaintext, own=OWN)
     assert after.live.names[0] not in before.live.names
     assert b"/lake/events" not in (Path(md) / after.live.names[0]).read_bytes().replace(
         b'"tableIdentifier":"/lake/events"', b""
@@ -379,12 +379,12 @@ def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) ->
     md = tmp_path / "md"
     put_foreign(md, [bounds, replace(more, indexes={**more.indexes, listed.definition.key: listed}), bounds])
     key = ("minmax", ("k",))
-    before = opened(md).proved([key], ReadProfile("parquet")).indexes[key].values
+    before = opened(md).load_proven([key], ReadProfile("parquet")).indexes[key].values
     assert before.null_count == 6
     assert optimize(DISK, str(md), LIMITS).metadata_files_after == 2
     after = opened(md)
     assert not after.is_ours
-    assert after.proved([key], ReadProfile("parquet")).indexes[key].values.null_count == 6
+    assert after.load_proven([key], ReadProfile("parquet")).indexes[key].values.null_count == 6
 
 
 def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:

@@ -14,7 +14,15 @@ import xskip
 from tests.helpers import write_once
 from xskip.errors import DatasetError, StorageError, XskipError
 from xskip.indexing.reader import PathReader
-from xskip.spark.bridge.java_errors import JavaError, first_line, in_short, reason, spark_errors, told, what_failed
+from xskip.spark.bridge.java_errors import (
+    JavaError,
+    first_line,
+    in_short,
+    reason,
+    spark_errors,
+    translate_spark_errors,
+    what_failed,
+)
 from xskip.spark.bridge.packages import spark_package
 from xskip.xskipper import Xskipper
 
@@ -49,7 +57,7 @@ def test_the_root_cause_is_the_first_line(nested: Exception) -> None:
 
 def test_the_cause_of_an_error_is_short(nested: Exception) -> None:
     """A traceback shows the messages of Java's exceptions without their stack traces."""
-    with pytest.raises(XskipError) as caught, told(XskipError, "cannot list", "/lake"):
+    with pytest.raises(XskipError) as caught, translate_spark_errors(XskipError, "cannot list", "/lake"):
         raise nested
     cause = caught.value.__cause__
     assert str(cause).splitlines()[1:] == [
@@ -76,7 +84,10 @@ def test_errors_of_python_and_of_xskip_stay_as_they_are() -> None:
 
 
 def test_an_error_of_spark_becomes_one_of_xskip(nested: Exception) -> None:
-    with pytest.raises(StorageError) as caught, told(StorageError, "cannot look", "s3a://b", "look again"):
+    with (
+        pytest.raises(StorageError) as caught,
+        translate_spark_errors(StorageError, "cannot look", "s3a://b", "look again"),
+    ):
         raise nested
     assert str(caught.value) == (
         "cannot look (where: s3a://b; found: java.io.IOException: the disk is gone); look again"

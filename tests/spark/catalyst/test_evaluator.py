@@ -96,7 +96,7 @@ def test_an_expression_without_a_form_is_not_cached() -> None:
 
 def test_many_distinct_values_are_not_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-FN-3]"""
-    monkeypatch.setattr(evaluator_module, "_MOST_VALUES", 2)
+    monkeypatch.setattr(evaluator_module, "_MAX_VALUES", 2)
     fake = FakeEvaluation()
     evaluator = Evaluator(fake.hook, 7)
     assert listed(evaluator(1, "int", ints(1, 2, 3))) == ([None] * 3, [True] * 3)

@@ -8,7 +8,7 @@ from tests.metadatastore.samples import files_of, table_of, valuelist
 from tests.spark.catalyst.fakes import FakeEvaluation
 from xskip.clauses.clause import Clause
 from xskip.metadata.table import IndexDefinition, MetadataTable
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import Evaluator
 from xskip.spark.query.driver_pruning import collect_evaluations, prune_in_driver
@@ -29,7 +29,7 @@ def filter_on(term: int, value: int) -> list[Any]:
 
 def clause_of(evaluator: Evaluator, *filters: list[Any]) -> Clause:
     definition = IndexDefinition("valuelist", ("k",), types=("int",))
-    return translate(to_predicate(filters, evaluator), Available(((definition, Array("int")),)))
+    return translate(to_predicate(filters, evaluator), IndexCatalog(((definition, Array("int")),)))
 
 
 def test_all_functions_of_a_clause_are_evaluated_in_one_call() -> None:

@@ -31,7 +31,7 @@ from xskip.metadatastore.codec import encode, open_file
 from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import Available, translate
+from xskip.pruning.translate import IndexCatalog, translate
 from xskip.spark.query.row_group_pruning import RowGroups
 
 K = Column(("k",), "int")
@@ -54,7 +54,7 @@ def snapshot_of(folder: Path, *tables: MetadataTable) -> Snapshot:
 def clause_of(predicate: Any, snapshot: Snapshot) -> Clause:
     kinds = {"minmax": lambda storage: storage.fields[0][1], "valuelist": lambda storage: storage.element}
     indexes = [(d, s) for d, s in snapshot.indexes if d.name in kinds]
-    return translate(predicate, Available(tuple(indexes), snapshot.partitions))
+    return translate(predicate, IndexCatalog(tuple(indexes), snapshot.partitions))
 
 
 def ruled_out(snapshot: Snapshot, predicate: Any) -> list[bool]:

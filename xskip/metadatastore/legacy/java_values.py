@@ -45,7 +45,7 @@ _KNOWN = (
 )
 _RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _WIDE = Context(prec=80)
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _DAY_MS = 86_400_000
 _EAST_MOST_MS = 14 * 3_600_000
 _WEST_MOST_MS = 12 * 3_600_000
@@ -191,10 +191,10 @@ def _scalar(value: JavaValue) -> _Scalar:
         case JavaObject(name, {"value": boxed}) if _is_boxed(boxed, _BOXES.get(name)):
             return _BOXES[name], boxed, boxed
         case JavaObject("java.math.BigDecimal", {"scale": int() as scale, "intVal": JavaObject() as whole}) if (
-            0 <= scale <= _MOST_DIGITS
+            0 <= scale <= _MAX_DIGITS
         ):
             sign, digits, _ = Decimal(_big_integer(whole)).as_tuple()
-            if len(digits) > _MOST_DIGITS:
+            if len(digits) > _MAX_DIGITS:
                 raise _other(value)
             number = Decimal((sign, digits, -scale))
             return f"decimal(38,{scale})", number, number

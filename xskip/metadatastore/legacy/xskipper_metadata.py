@@ -16,7 +16,7 @@ from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import INTEGRAL, Storage, Struct
 
-__all__ = ["may_be_of_footers", "proved", "reason_unusable"]
+__all__ = ["drop_unproven", "may_be_of_footers", "reason_unusable"]
 
 #: The formats whose files contain the types of their columns.
 _TYPED = ("parquet", "avro")
@@ -49,7 +49,7 @@ def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage
     )
 
 
-def proved(table: MetadataTable, *, footers: bool) -> MetadataTable:
+def drop_unproven(table: MetadataTable, *, footers: bool) -> MetadataTable:
     """Return the metadata without statistics that prove nothing [MDS-F-2] [MDS-F-3].
 
     Parameters

@@ -70,7 +70,7 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     """
     target = Target.open(storage, directory, "optimize")
     snapshot = target.snapshot
-    limits = replace(limits, own=snapshot.form.own)
+    limits = replace(limits, own=snapshot.write_options.own)
     sizes = {entry.name: entry.size for entry in storage.list(directory)}
     before = sum(sizes.get(name, 0) for name in snapshot.live.names)
     files = snapshot.metadata_files
@@ -87,9 +87,9 @@ def _rewrite(target: Target, families: Sequence[_Family]) -> tuple[RecordedFile,
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("optimize") as scratch:
         for family in families:
-            form = replace(family.form, rows_per_file=family.each, bytes_per_file=sys.maxsize)
+            write_options = replace(family.write_options, rows_per_file=family.each, bytes_per_file=sys.maxsize)
             for table in family.tables():
-                files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), form)
+                files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), write_options)
         replace_all(target, target.snapshot.version, files)
     return tuple(entry for _, entry in files)
 
@@ -103,7 +103,7 @@ class _Family:
     files : tuple of MetadataFile
     ranks : tuple of numpy.ndarray
         For each file, the positions of its rows in the order of all rows.
-    form : WriteOptions
+    write_options : WriteOptions
         The write options of the files, with the limits of the operation.
     each : int
         The number of rows for each new file.
@@ -113,7 +113,7 @@ class _Family:
 
     files: tuple[MetadataFile, ...]
     ranks: tuple[Ranks, ...]
-    form: WriteOptions
+    write_options: WriteOptions
     each: int
     at_once: int
 
@@ -130,7 +130,7 @@ class _Family:
         """
         groups = [f.footer.row_group(i).num_rows for f in self.files for i in range(f.footer.num_row_groups)]
         few = len(self.files) <= max(1, math.ceil(self.rows / self.each))
-        short = all(file.rows <= self.form.rows_per_file for file in self.files)
+        short = all(file.rows <= self.write_options.rows_per_file for file in self.files)
         ordered = len(groups) <= 1 or bool((np.diff(np.concatenate(self.ranks)) == 1).all())
         return few and short and max(groups, default=0) <= GROUP_ROWS and ordered
 

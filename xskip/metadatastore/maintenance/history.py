@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from xskip.errors import MetadataCorruptError
-from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit_records import CommitRecord, find_latest, list_records, read_record
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.missing_index import no_index
 from xskip.results.history import Commit, History
 
 __all__ = ["history"]

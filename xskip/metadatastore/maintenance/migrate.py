@@ -82,14 +82,14 @@ class Migration:
         opened = Target.open(self.storage, self.directory, "migrate")
         snapshot = opened.snapshot
         versions = tuple(sorted({file.schema.version for file in snapshot.metadata_files}))
-        form = replace(snapshot.form, version=self.target)
+        write_options = replace(snapshot.write_options, version=self.target)
         is_there = versions == (self.target,)
-        changes = () if is_there else tuple(_changes(snapshot, form))
+        changes = () if is_there else tuple(_changes(snapshot, write_options))
         if not dry_run and not is_there:
-            self._rewrite(opened, form)
+            self._rewrite(opened, write_options)
         return MigrationResult(self.directory, versions, self.target, snapshot.rows, opened.seconds, dry_run, changes)
 
-    def _rewrite(self, opened: Target, form: WriteOptions) -> None:
+    def _rewrite(self, opened: Target, write_options: WriteOptions) -> None:
         identifier = opened.snapshot.table_identifier
         partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, identifier))
 
@@ -99,7 +99,7 @@ class Migration:
                 table, version = _step(table, version, after, partitions_of), after
             return table
 
-        rewrite(opened, form, migrated)
+        rewrite(opened, write_options, migrated)
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:
@@ -113,15 +113,17 @@ def _step(table: MetadataTable, before: int, after: int, partitions_of: Partitio
             return table
 
 
-def _changes(snapshot: Snapshot, form: WriteOptions) -> list[ColumnChange]:
+def _changes(snapshot: Snapshot, write_options: WriteOptions) -> list[ColumnChange]:
     """List the changes to each column of the index, for each version among its files."""
     found: dict[ColumnChange, None] = {}
-    new = rules_of(form.version)
+    new = rules_of(write_options.version)
     for file in snapshot.metadata_files:
         version = file.schema.version
         for index in file.schema.indexes:
-            name = new.column_name(form.written(index.definition))
-            texts = ["renamed"] * (index.column != name) + _differences(index.definition, version, form.version)
+            name = new.column_name(write_options.written(index.definition))
+            texts = ["renamed"] * (index.column != name) + _differences(
+                index.definition, version, write_options.version
+            )
             if texts:
                 found[ColumnChange(index.column, name, "; ".join(texts))] = None
         for name, _ in file.schema.partitions if not new.partitions else ():

@@ -47,12 +47,12 @@ def remove_indexes(storage: Storage, directory: str, names: Sequence[str]) -> Re
     target = Target.open(storage, directory, "remove")
     snapshot = target.snapshot
     removed = _keys_of(snapshot, names)
-    form = snapshot.form
+    write_options = snapshot.write_options
 
     def without(table: MetadataTable, _: int) -> MetadataTable:
         return replace(table, indexes={key: column for key, column in table.indexes.items() if key not in removed})
 
-    rewrite(target, replace(form, own=form.own - removed), without)
+    rewrite(target, replace(write_options, own=write_options.own - removed), without)
     texts = tuple(_text(key) for key in sorted(removed))
     return RemovalResult(directory, texts, snapshot.rows, target.seconds)
 

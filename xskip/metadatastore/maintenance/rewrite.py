@@ -82,14 +82,14 @@ class Target(NamedTuple):
         return time.monotonic() - self.started
 
 
-def rewrite(target: Target, form: WriteOptions, change: Callable[[MetadataTable, int], MetadataTable]) -> None:
+def rewrite(target: Target, write_options: WriteOptions, change: Callable[[MetadataTable, int], MetadataTable]) -> None:
     """Rewrite each metadata file of a snapshot, then commit the new files.
 
     Parameters
     ----------
     target : Target
         The snapshot, its place, and the name of the operation.
-    form : WriteOptions
+    write_options : WriteOptions
         The options for the new files.
     change : callable
         Returns the new metadata table of a file from its present table and its version.
@@ -105,8 +105,8 @@ def rewrite(target: Target, form: WriteOptions, change: Callable[[MetadataTable,
     with temporary_folder("rewrite") as scratch:
         for file in target.snapshot.metadata_files:  # only one file is in memory at a time
             table = change(decode(file), file.schema.version)
-            files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), form)
-        replace_all(target, form.version, files)
+            files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), write_options)
+        replace_all(target, write_options.version, files)
 
 
 def replace_all(target: Target, version: int, files: Sequence[tuple[Path, RecordedFile]]) -> None:
@@ -138,6 +138,6 @@ def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -
     The metadata of another program remain another program's, so their record contains no read profile and no types.
     """
     if snapshot.record is not None and snapshot.reading is not None:
-        reading = snapshot.reading if snapshot.form.footer_key is None else snapshot.reading.hidden()
+        reading = snapshot.reading if snapshot.write_options.footer_key is None else snapshot.reading.hidden()
         return replace(snapshot.record, version=version, metadata_files=files, reading=reading)
     return CommitRecord(0, snapshot.table_identifier, version, files, None, {}, 0)

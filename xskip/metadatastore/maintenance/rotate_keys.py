@@ -42,12 +42,12 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
     """
     target = Target.open(storage, directory, "rotate_keys")
     snapshot = target.snapshot
-    form = snapshot.form
-    if form.footer_key is None:
+    write_options = snapshot.write_options
+    if write_options.footer_key is None:
         raise KeyNotAvailableError(
             "the index is not encrypted", where=directory, hint="create the index with a key_label"
         )
-    present = {form.footer_key, *(d.key_label for d, _ in snapshot.indexes if d.key_label)}
+    present = {write_options.footer_key, *(d.key_label for d, _ in snapshot.indexes if d.key_label)}
     unknown = sorted(labels.keys() - present)
     if unknown:
         raise KeyNotAvailableError(
@@ -62,7 +62,7 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
         }
         return replace(table, indexes=columns)
 
-    footer = labels.get(form.footer_key, form.footer_key)
-    rewrite(target, replace(form, footer_key=footer), relabelled)
+    footer = labels.get(write_options.footer_key, write_options.footer_key)
+    rewrite(target, replace(write_options, footer_key=footer), relabelled)
     now = tuple(sorted({labels.get(label, label) for label in present}))
     return RotationResult(directory, len(snapshot.metadata_files), now, target.seconds)

@@ -62,13 +62,13 @@ class HadoopStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """Return the files of a directory, none if the directory does not exist."""
-        with _family("list the directory", directory):
+        with _storage_errors("list the directory", directory):
             found = json.loads(self._files.list(directory))
         return [FileEntry(name, size, modified) for name, size, modified in found]
 
     def directories(self, directory: str) -> Sequence[str]:
         """Return the full paths of the directories in a directory, none if the directory does not exist."""
-        with _family("list the directory", directory):
+        with _storage_errors("list the directory", directory):
             return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
@@ -79,7 +79,7 @@ class HadoopStorage:
         FileNotFoundError
             If the file does not exist.
         """
-        with _family("read the file", path):
+        with _storage_errors("read the file", path):
             data = self._files.read(path)
         if data is None:
             raise FileNotFoundError(path)
@@ -104,7 +104,7 @@ class HadoopStorage:
         if not paths:
             return []
         lengths = bytearray(np.array(sizes, "<i8").tobytes())
-        with _family("read the file", paths[0]):
+        with _storage_errors("read the file", paths[0]):
             packed = self._files.readListed(bytearray("\0".join(paths), "utf-8"), lengths, _THREADS)
         data = memoryview(base64.b64decode(packed))
         found = np.frombuffer(data, "<i8", len(paths)).tolist()
@@ -125,7 +125,7 @@ class HadoopStorage:
         with self._lock:
             if not local.exists():
                 unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another storage may fetch the file, too
-                with _family("read the file", path):
+                with _storage_errors("read the file", path):
                     found = self._files.fetch(path, str(unfinished))
                 if not found:
                     raise FileNotFoundError(path)
@@ -134,7 +134,7 @@ class HadoopStorage:
 
     def add(self, local: Path, path: str) -> None:
         """Copy a finished local file to ``path``, where the file appears whole."""
-        with _family("write the file", path):
+        with _storage_errors("write the file", path):
             self._files.add(str(local), path)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -146,7 +146,7 @@ class HadoopStorage:
             If the file may exist now or later, although the store reported an error.
         """
         self._warn_of_concurrent_writers(path)
-        with _family("write the file", path, in_doubt=PutInDoubtError):
+        with _storage_errors("write the file", path, in_doubt=PutInDoubtError):
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def _warn_of_concurrent_writers(self, path: str) -> None:
@@ -154,7 +154,7 @@ class HadoopStorage:
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:
             return
-        with _family("write the file", path):
+        with _storage_errors("write the file", path):
             apart = bool(self._files.keepsWritersApart(path))
         with _lock:
             is_first = store not in _told
@@ -169,17 +169,17 @@ class HadoopStorage:
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files, and ignore files that do not exist."""
         listed = list(paths)
-        with _family("remove the file", listed[0] if listed else ""):
+        with _storage_errors("remove the file", listed[0] if listed else ""):
             self._files.remove(string_array(self._gateway, listed))
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory with all its contents."""
-        with _family("remove the directory", directory):
+        with _storage_errors("remove the directory", directory):
             self._files.removeTree(directory)
 
 
 @contextmanager
-def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
+def _storage_errors(action: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
     """Run the body and turn a Java exception into a StorageError or, if its outcome is unknown, ``in_doubt``.
 
     Parameters

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from xskip.errors import XskipError
 
-__all__ = ["JavaError", "first_line", "in_short", "reason", "spark_errors", "told", "what_failed"]
+__all__ = ["JavaError", "first_line", "in_short", "reason", "spark_errors", "translate_spark_errors", "what_failed"]
 
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 #: What the hook's own readers write.
 _PATH_OF_READER = re.compile(r"xskip cannot read the (?:segment|QuestDB file) (.+?): ")
@@ -59,7 +59,7 @@ def first_line(error: BaseException) -> str:
     text = _WITHOUT_EXCEPTION.sub("", str(error)) if thrown is None else str(_root(thrown).toString())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     # the message of a Python traceback is its last line
-    return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:_MOST_CHARACTERS]
+    return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:_MAX_CHARACTERS]
 
 
 def reason(error: BaseException) -> str:
@@ -79,7 +79,7 @@ class JavaError(Exception):
     """
 
     def __init__(self, thrown: Any) -> None:
-        texts = (str(each.toString()).partition("\n")[0][:_MOST_CHARACTERS] for each in _chain(thrown))
+        texts = (str(each.toString()).partition("\n")[0][:_MAX_CHARACTERS] for each in _chain(thrown))
         super().__init__("\ncaused by: ".join(dict.fromkeys(texts)))
         self.java_exception = thrown
 
@@ -94,7 +94,7 @@ def in_short(error: Exception) -> Exception:
 
 
 @contextmanager
-def told(kind: type[XskipError], what: str, where: str, hint: str | None = None) -> Iterator[None]:
+def translate_spark_errors(kind: type[XskipError], what: str, where: str, hint: str | None = None) -> Iterator[None]:
     """Run the body, and raise an error of Spark as an error of xskip that names the root cause.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xskip.errors import StorageError
 from xskip.metadatastore.location import IndexLocation
-from xskip.spark.bridge.java_errors import told
+from xskip.spark.bridge.java_errors import translate_spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ class LocationCalls:
 
     def qualified(self, path: str) -> str:
         """Return a user's path in the hook's spelling; a path without a scheme is on the default file system."""
-        with told(StorageError, "the path is on a file system that Spark cannot use", path, _CHECK):
+        with translate_spark_errors(StorageError, "the path is on a file system that Spark cannot use", path, _CHECK):
             return str(self._calls.qualified(path))
 
     def resolved(self, path: str) -> str:

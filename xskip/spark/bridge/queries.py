@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ListedFiles", "Pieces", "QueryCalls"]
 
 #: The number of bytes above which a snapshot goes to the JVM as a local file: py4j sends bytes as text, which is slow.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 Pieces = Sequence[bytes | memoryview]
 
 
@@ -102,7 +102,7 @@ class QueryCalls:
         """
         from py4j.protocol import Py4JJavaError
 
-        if sum(map(len, files)) > _MOST_BYTES:
+        if sum(map(len, files)) > _MAX_BYTES:
             with temporary_folder("files") as folder, suppress(Py4JJavaError):
                 path = Path(folder) / "files"
                 with path.open("wb") as file:

@@ -166,23 +166,23 @@ class SegmentCalls:
             Whether the name of each segment has the ending.
         """
         packed = bytearray("\0".join(part for move in moves for part in move), "utf-8")
-        with _family("rename segments", topic):
+        with _storage_errors("rename segments", topic):
             return [digit == "1" for digit in self._files.rename(topic, packed, ending, _THREADS)]
 
     def hidden(self, folder: str) -> list[HiddenFile]:
         """List the segments with hidden names below a folder; a folder that does not exist has none."""
-        with _family("list segments", folder):
+        with _storage_errors("list segments", folder):
             return [HiddenFile(path, modified) for path, modified in json.loads(self._files.hidden(folder))]
 
     def remove(self, paths: Sequence[str]) -> None:
         """Remove files; ignore files that do not exist."""
         if paths:
-            with _family("remove segments", paths[0]):
+            with _storage_errors("remove segments", paths[0]):
                 self._files.remove(bytearray("\0".join(paths), "utf-8"), _THREADS)
 
 
 @contextmanager
-def _family(action: str, path: str) -> Iterator[None]:
+def _storage_errors(action: str, path: str) -> Iterator[None]:
     """Run the body and convert Java's exceptions to a StorageError."""
     try:
         yield

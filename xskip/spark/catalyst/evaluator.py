@@ -21,7 +21,7 @@ from xskip.types.datatypes import arrow_type
 __all__ = ["Evaluation", "EvaluationCache", "Evaluator", "ExprNode", "decorate"]
 
 #: The number of distinct values above which Spark evaluates nothing: planning must not take longer than reading.
-_MOST_VALUES = 1_000_000
+_MAX_VALUES = 1_000_000
 _CACHED_BYTES = 1 << 26
 
 
@@ -175,7 +175,7 @@ class Evaluator:
             input has too many distinct values, or if :meth:`collecting` postpones their evaluation.
         """
         encoded = values.dictionary_encode(null_encoding="encode")
-        if len(encoded.dictionary) > _MOST_VALUES:
+        if len(encoded.dictionary) > _MAX_VALUES:
             return _unknown(kind, len(values))
         evaluation = Evaluation(term, kind, pack(encoded.dictionary))
         if evaluation not in self._results:

@@ -12,7 +12,7 @@ from xskip.spark.bridge.java_errors import spark_errors
 
 __all__ = ["is_plain"]
 
-_MOST_LETTERS, _MOST_NODES, _DEEPEST = 10_000, 1_000, 100
+_MAX_LETTERS, _MAX_NODES, _DEEPEST = 10_000, 1_000, 100
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 #: The nodes that refer to a value of a row.
 _OF_ROWS = ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable")
@@ -45,7 +45,7 @@ def is_plain(session: Any, text: str) -> bool:
         The expression in SQL. A text that Spark's parser rejects counts as plain, because Spark rejects the text again
         when xskip uses it and then reports the reason.
     """
-    if len(text) > _MOST_LETTERS or text.count("(") > _DEEPEST or "\0" in text:
+    if len(text) > _MAX_LETTERS or text.count("(") > _DEEPEST or "\0" in text:
         return False
     try:
         parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
@@ -60,7 +60,7 @@ class _Vetting:
     def __init__(self, jvm: Any) -> None:
         self._subquery = jvm.java.lang.Class.forName(f"{_EXPRESSIONS}.PlanExpression")
         self._builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.expressions()
-        self._left = _MOST_NODES
+        self._left = _MAX_NODES
 
     def depends_on_rows(self, node: Any, depth: int) -> bool | None:
         """Return whether the value of a node depends on a row, or None if the node is not plain."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from xskip.clauses.user_classes import method_errors
 from xskip.errors import IndexDefinitionError
 from xskip.indexes.protocol import Input
-from xskip.spark.bridge.java_errors import told
+from xskip.spark.bridge.java_errors import translate_spark_errors
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import ORDINAL
@@ -61,7 +61,7 @@ class AggregateJob:
         tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_FILES)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
         names = ", ".join(str(planned.definition) for planned in self.indexes)
-        with told(IndexDefinitionError, "Spark cannot plan the aggregates of the index types", names):
+        with translate_spark_errors(IndexDefinitionError, "Spark cannot plan the aggregates of the index types", names):
             return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def results(self, table: pa.Table) -> FileResults:

@@ -22,7 +22,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import spark_errors, told
+from xskip.spark.bridge.java_errors import spark_errors, translate_spark_errors
 from xskip.spark.bridge.locations import parse_locations
 from xskip.spark.bridge.packed_values import numbers_in
 from xskip.spark.bridge.queries import Pieces
@@ -37,12 +37,12 @@ __all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
 ORDINAL = "__xskip_file"
 #: The number of bytes up to which a single task can read a whole file.
 _LARGEST_WHOLE = 256 << 20
-_LEAST_TASK = 64 << 20
+_MIN_TASK = 64 << 20
 _TASKS_PER_CORE = 4
 #: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
 #: The number of names that go through py4j.
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Listing:
 
     def _names(self) -> bytes:
         """Return the names, separated by NUL; many of them go through a local file that the JVM writes, if it can."""
-        if self.count > _MOST_NAMES:
+        if self.count > _MAX_NAMES:
             with temporary_folder("names") as folder, suppress(*spark_errors(), FileNotFoundError):
                 path = Path(folder) / "names"
                 self.java.writeNames(str(path))
@@ -197,7 +197,7 @@ class Dataset:
         total = int(sizes.sum())
         whole = sizes.max(initial=0, where=sizes <= min(_LARGEST_WHOLE, total // (2 * self.cores)))
         most = max(given, int(whole))
-        rounds = (total + len(sizes) * _OPENING) // (_LEAST_TASK * self.cores) + 1
+        rounds = (total + len(sizes) * _OPENING) // (_MIN_TASK * self.cores) + 1
         tasks = min(rounds, _TASKS_PER_CORE) * self.cores
         enough = max((tasks * most - total) // len(sizes), _OPENING)
         self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(most))
@@ -227,7 +227,7 @@ class Dataset:
     def listing(self) -> Listing:
         """Return all files of the dataset, which the JVM lists once."""
         self._hook.answer_at_once()
-        with told(DatasetError, "cannot list the files of the dataset", ", ".join(self.roots())):
+        with translate_spark_errors(DatasetError, "cannot list the files of the dataset", ", ".join(self.roots())):
             return Listing(self._java.listing(), self._roots)
 
     def partition_schema(self) -> list[tuple[str, str]]:
@@ -322,7 +322,7 @@ class Dataset:
 
 def selected(hook: Hook, df: DataFrame) -> Listing:
     """Return the files that the scans of a query would read, under the names by which Spark lists them."""
-    with told(DatasetError, "cannot plan the query", "the dataset of the query"):
+    with translate_spark_errors(DatasetError, "cannot plan the query", "the dataset of the query"):
         return Listing(hook.builds.selected(df))
 
 

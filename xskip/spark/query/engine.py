@@ -19,12 +19,12 @@ from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadata.table import PartitionKey, Requirement
-from xskip.metadatastore.absence import lacks_first_record, no_index
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.missing_index import lacks_first_record, no_index
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult, requirements
-from xskip.pruning.translate import Available, translate, without_columns
+from xskip.pruning.translate import IndexCatalog, translate, without_columns
 from xskip.settings import problems_of
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -171,7 +171,7 @@ class Engine:
         location = request.header.location
         loaded = self.indexes.load(location.directory, request.job_threshold)
         if loaded is None:
-            problem = _absence(storage_for(self.hook, location.directory), location)
+            problem = _missing_index(storage_for(self.hook, location.directory), location)
             return Decision(None, ScanTrace("", None, problem, request.filters_text))
         profile = request.read_profile()
         problem = loaded.snapshot.reason_unusable(location, profile)
@@ -189,15 +189,15 @@ class Engine:
     def _prune(self, request: ScanRequest, loaded: LoadedIndex, profile: ReadProfile, evaluator: Evaluator) -> Decision:
         """Decide for every file of an index whether the scan can skip the file."""
         snapshot = loaded.snapshot
-        available = _available(request, snapshot, profile)
-        predicate = to_predicate(request.filters, evaluator, with_conditions=available.has_conditions)
-        clause = translate(predicate, available)
+        catalog = _available(request, snapshot, profile)
+        predicate = to_predicate(request.filters, evaluator, with_conditions=catalog.has_conditions)
+        clause = translate(predicate, catalog)
         needed = requirements(clause)
         evidence = None
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, clause, profile)
         else:
-            result = prune_in_driver(clause, snapshot.proved(needed, profile), evaluator)
+            result = prune_in_driver(clause, snapshot.load_proven(needed, profile), evaluator)
             evidence = Evidence(clause, weakref.ref(snapshot), profile, evaluator)
         trace = ScanTrace(
             str(predicate),
@@ -220,15 +220,15 @@ class Engine:
         return self.jobs.prune(loaded.directory, snapshot, clause)
 
 
-def _absence(storage: Storage, location: IndexLocation) -> str:
+def _missing_index(storage: Storage, location: IndexLocation) -> str:
     """Return the problem of a location without an index; empty if the index was dropped after Spark had listed it."""
     return str(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
 
 
-def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> Available:
+def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> IndexCatalog:
     """Return the indexes and partition columns of a snapshot that a request can use."""
     differing = snapshot.differing_columns(profile)
-    return Available(
+    return IndexCatalog(
         without_columns(snapshot.indexes, differing),
         snapshot.partitions,
         request.partition_types,

@@ -134,7 +134,7 @@ class ScanFiles:
             return FileFindings(self._evidence.clause, self._table)
 
     def _proved(self, wanted: frozenset[Requirement]) -> MetadataTable:
-        return self._snapshot.proved(wanted, self._evidence.profile)
+        return self._snapshot.load_proven(wanted, self._evidence.profile)
 
     def outcomes(self) -> tuple[ClauseOutcome, ...]:
         """Return the outcomes of the clauses on the files that Spark listed."""

@@ -28,7 +28,7 @@ _SUFFIX = ".json"
 _KEPT_RECORDS = 10
 #: Parsed records by the path, size and time of modification of their files, which do not change.
 _records: dict[tuple[str, int, int], ColdTier] = {}
-_MOST_RECORDS = 4
+_MAX_RECORDS = 4
 _lock = threading.Lock()
 
 
@@ -266,7 +266,7 @@ class ColdRecords:
 def _kept(key: tuple[str, int, int], tier: ColdTier) -> ColdTier:
     """Keep a parsed record instead of the one that was kept first."""
     with _lock:
-        while len(_records) >= _MOST_RECORDS:
+        while len(_records) >= _MAX_RECORDS:
             del _records[next(iter(_records))]
         _records[key] = tier
     return tier

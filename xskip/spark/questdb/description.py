@@ -24,7 +24,7 @@ from xskip.spark.questdb.tier_parts import Parts, parts
 
 __all__ = ["Cold", "pack"]
 
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_MIN, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: The planned size in bytes of a value whose size varies.
 _VARYING_BYTES = 24
 _DIGEST_BYTES = 8
@@ -155,7 +155,7 @@ class _Pieces:
         self.settled &= settled
         modified = numbers[1] if settled else -1
         parquet_size = -1 if piece.record.parquet_size is None else piece.record.parquet_size
-        start, end = _LEAST if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
+        start, end = _MIN if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
         size = parquet_size if piece.is_parquet else piece.rows * self._shared(piece.record.timestamp, own).row_bytes
         return [
             piece.record.timestamp, piece.rows, parquet_size, numbers[0], modified, start, end, max(size, 1),

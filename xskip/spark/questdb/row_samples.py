@@ -16,11 +16,11 @@ from xskip.questdb_files.snapshot import Snapshot, TablePlace
 
 __all__ = ["Presence", "Sample", "presence_of", "samples_of", "some"]
 
-_MOST_TIMES = 16
+_MAX_TIMES = 16
 #: A sample has no rows of a time that has more of them.
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 #: The digests of all samples of a partition, which its times share.
-_MOST_DIGESTS = 64
+_MAX_DIGESTS = 64
 _DIGEST_BYTES = 8
 
 
@@ -67,14 +67,14 @@ def some(times: Iterable[int]) -> list[int]:
     """
     ordered = sorted(set(times))
     last = len(ordered) - 1
-    if last < _MOST_TIMES:
+    if last < _MAX_TIMES:
         return ordered
-    return [ordered[i * last // (_MOST_TIMES - 1)] for i in range(_MOST_TIMES)]
+    return [ordered[i * last // (_MAX_TIMES - 1)] for i in range(_MAX_TIMES)]
 
 
 def samples_of(place: TablePlace, columns: Sequence[Column], times: Sequence[int]) -> tuple[Sample, ...]:
     """Return rows that a table has at some times, few enough for a record of many partitions."""
-    most = _MOST_DIGESTS // max(len(times), 1)
+    most = _MAX_DIGESTS // max(len(times), 1)
     return tuple(Sample(time, tuple(sorted(_rows(place, columns, time).elements())[:most])) for time in times)
 
 
@@ -105,7 +105,7 @@ def presence_of(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sa
 
 def _rows(place: TablePlace, columns: Sequence[Column], time: int) -> Counter[str]:
     """Return digests of the rows at a time, or none if there are too many of them."""
-    if count_rows(place, Selection(None, time, time + 1), frozen=False) > _MOST_ROWS:
+    if count_rows(place, Selection(None, time, time + 1), frozen=False) > _MAX_ROWS:
         return Counter()
     selection = Selection(tuple(column.name for column in columns), time, time + 1)
     table = read_table(place, selection, frozen=False)

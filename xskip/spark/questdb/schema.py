@@ -17,8 +17,8 @@ from xskip.questdb_files.snapshot import Snapshot
 __all__ = ["described_columns", "known_columns", "schema_json", "spark_type"]
 
 _log = logging.getLogger("xskip")
-_MOST_WARNINGS = 1024
-_MOST_DIGITS = 38
+_MAX_WARNINGS = 1024
+_MAX_DIGITS = 38
 _TYPES = {
     Kind.BOOLEAN: "boolean", Kind.BYTE: "byte", Kind.SHORT: "short", Kind.INT: "integer", Kind.LONG: "long",
     Kind.DATE: "timestamp", Kind.TIMESTAMP: "timestamp", Kind.FLOAT: "float", Kind.DOUBLE: "double",
@@ -48,7 +48,7 @@ def _warn_once(text: str) -> None:
         _warn(text)
 
 
-@lru_cache(maxsize=_MOST_WARNINGS)
+@lru_cache(maxsize=_MAX_WARNINGS)
 def _warn(text: str) -> None:
     _log.warning("%s", text)
 
@@ -114,7 +114,7 @@ def spark_type(code: int, name: str) -> Any:
     """Return the Spark type of a column as in the JSON of schemas."""
     of = column_type(code, name)
     match of.kind:
-        case Kind.DECIMAL if of.arrow.precision <= _MOST_DIGITS:
+        case Kind.DECIMAL if of.arrow.precision <= _MAX_DIGITS:
             return f"decimal({of.arrow.precision},{of.arrow.scale})"
         case Kind.ARRAY:
             kind: Any = "double"

@@ -11,7 +11,7 @@ from xskip.errors import DatasetError, XskipError
 from xskip.metadatastore.filesystem import local_path
 from xskip.metadatastore.location import as_uri
 from xskip.questdb_files.database import place_of
-from xskip.questdb_files.patience import Patience
+from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -82,7 +82,7 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
 
     The record of the cold tier is the last one before and after the transaction is read [QDB-CT-5].
     """
-    patience, record = Patience(), fields["record"]
+    retry, record = Retry(), fields["record"]
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
@@ -102,8 +102,8 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
         else:
             if fields["frozen"] or snapshot.is_current():
                 return packed
-        if not patience.wait(snapshot.txn):
-            raise failure or never_at_rest(place, patience)
+        if not retry.wait(snapshot.txn):
+            raise failure or never_at_rest(place, retry)
 
 
 def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:

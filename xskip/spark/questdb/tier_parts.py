@@ -20,7 +20,7 @@ from xskip.spark.questdb.row_samples import Presence, presence_of
 
 __all__ = ["HotPartition", "Parts", "State", "hot_partitions", "parts", "state_of"]
 
-_MOST_ANSWERS = 10_000
+_MAX_ANSWERS = 10_000
 #: What is known of the rows of exports, by the folder of the table and the keys of the partition and of the export.
 _answers: dict[tuple[str, str, str], Presence] = {}
 
@@ -157,7 +157,7 @@ def _presence(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: 
     if found is None:
         indexes = [column.writer_index for column in tier.layouts[exported.layout]]
         found = presence_of(snapshot, indexes, exported.samples)
-        if len(_answers) >= _MOST_ANSWERS:
+        if len(_answers) >= _MAX_ANSWERS:
             _answers.clear()  # a thread that has found its answer keeps it
         _answers[key] = found
     return found

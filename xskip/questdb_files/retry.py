@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-__all__ = ["Patience"]
+__all__ = ["Retry"]
 
 #: Attempts in total, and attempts in sequence during which no other transaction came.
-_MOST_ATTEMPTS = 40
-_MOST_UNCHANGED = 12
+_MAX_ATTEMPTS = 40
+_MAX_UNCHANGED = 12
 _LONGEST_WAIT = 0.1
 
 
 @dataclass(slots=True)
-class Patience:
+class Retry:
     """A bounded number of attempts, with waits that grow as long as a table does not change.
 
     Attributes
@@ -38,7 +38,7 @@ class Patience:
         self.attempts += 1
         self._unchanged = self._unchanged + 1 if version == self._version and self.attempts > 1 else 0
         self._version = version
-        if self.attempts >= _MOST_ATTEMPTS or self._unchanged >= _MOST_UNCHANGED:
+        if self.attempts >= _MAX_ATTEMPTS or self._unchanged >= _MAX_UNCHANGED:
             return False
         if self._unchanged:
             time.sleep(min(0.001 * 2**self._unchanged, _LONGEST_WAIT))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["in_groups"]
+__all__ = ["parallel_map"]
 
 _GROUP = 16
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-def in_groups(threads: int, function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+def parallel_map(threads: int, function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
     """Yield the results of a function for items, in order.
 
     Each thread takes several items at a time, because threads that share single items mostly wait for Python's lock.
@@ -29,7 +29,7 @@ def in_groups(threads: int, function: Callable[[S], T], items: Sequence[S]) -> I
 
     Examples
     --------
-    >>> list(in_groups(2, lambda number: number * number, range(5)))
+    >>> list(parallel_map(2, lambda number: number * number, range(5)))
     [0, 1, 4, 9, 16]
     """
     if len(items) < 2:
