@@ -370,3 +370,18 @@ def test_the_first_record_is_removed(case: Case, caplog: pytest.LogCaptureFixtur
     first.unlink()
     index.create([MinMax("a")])
     assert_skips_again(case)
+
+
+def test_the_inference_of_a_schema_reads_lines_without_a_warning(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark reads CSV files as text to infer their schema; in strict mode, this query must not fail."""
+    for i in range(3):
+        (tmp_path / f"f{i}.csv").write_text(f"a\n{i}\n")
+    options = {"header": "true", "inferSchema": "true"}
+    index(spark, str(tmp_path), [MinMax("a")], "csv", **options)
+    with caplog.at_level(logging.WARNING, "xskip"):
+        df = spark.read.options(**options).csv(str(tmp_path)).filter("a = 1")
+        assert opened_files(df) == {"f1"}
+        assert spark.read.text(str(tmp_path)).filter("value = '2'").count() == 1
+    assert said(caplog) == []

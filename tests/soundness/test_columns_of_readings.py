@@ -49,6 +49,31 @@ def table(spark: SparkSession, name: str, columns: str, fmt: str, path: str) -> 
     spark.sql(f"CREATE TABLE {name} ({columns}) USING {fmt} LOCATION '{path}'")
 
 
+@pytest.mark.parametrize("fmt", ["parquet", "orc"])
+def test_the_default_of_a_timestamp_is_of_the_sessions_zone(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    """[SND-31] [PRU-RD-11] The schema has the default as a text without a zone; a date has none."""
+    path = write_files(spark, tmp_path / "data", "a int", FILES, fmt)
+    table(spark, "t", "a INT", fmt, path)
+    spark.sql("ALTER TABLE t ADD COLUMN b TIMESTAMP DEFAULT timestamp'2020-01-01 00:00:00'")
+    spark.sql("ALTER TABLE t ADD COLUMN c DATE DEFAULT date'2020-01-01'")
+    SkippingIndex.for_table(spark, "t").create([MinMax("a"), MinMax("b"), MinMax("c")])
+
+    def noon() -> DataFrame:
+        return spark.table("t").filter("b >= timestamp'2020-01-01 12:00:00'")
+
+    def midnight() -> DataFrame:
+        return spark.table("t").filter("b = timestamp'2020-01-01 00:00:00'")
+
+    assert opened_files(noon()) == set()
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with lenient(spark):
+        assert_same_rows(midnight, spark)
+        assert midnight().count() == 4
+        assert len(opened_files(noon())) == 2
+    assert opened_files(spark.table("t").filter("c > date'2020-01-01'")) == set()
+    assert len(opened_files(spark.table("t").filter("a > 5"))) == 1
+
+
 @pytest.mark.parametrize("fmt", ["parquet", "orc", "csv", "json"])
 @pytest.mark.parametrize("kind", [MinMax, ValueList])
 def test_the_default_of_a_column_that_files_lack(spark: SparkSession, tmp_path: Path, fmt: str, kind: Any) -> None:

@@ -6,6 +6,9 @@ short), SND-18 (UTF-16 order differs from UTF-8), SND-20 (collations), SND-28 (C
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyspark
@@ -14,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import needs_spark_4, opened_files
+from tests.helpers import assert_same_rows, index, kept, needs_spark_4, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 from xskip.errors import UnsupportedTypeError
@@ -263,3 +266,28 @@ def test_char_by_table_and_by_path(spark: SparkSession, tmp_path_factory: pytest
         padded.check(
             path, {"c = 'ab'": "ab", "c = 'ab   '": NONE, "c = 'abc  '": "abc", "c > 'z'": "z", "c = 'abc'": NONE}
         )
+
+
+@contextmanager
+def language(spark: SparkSession, name: str) -> Iterator[None]:
+    """Run the body with another default language of the JVM."""
+    jvm: Any = spark._jvm
+    locale = jvm.java.util.Locale
+    before = locale.getDefault()
+    locale.setDefault(locale.forLanguageTag(name))
+    try:
+        yield
+    finally:
+        locale.setDefault(before)
+
+
+def test_lower_case_follows_the_language_of_the_jvm(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-20] [PRU-FN-8] Turkish has a small letter for I without a dot. French has the rules of English."""
+    path = write_once(spark, tmp_path / "data", "s string", {"turkish": [("ÇIKIŞ",)], "other": [("abc",)]})
+    query = "lower(s) = lower('ÇIKIŞ')"
+    with language(spark, "tr"):
+        index(spark, path, [ValueList("lower(s)", expression=True), ValueList("s")])
+        assert kept(spark, path, query) == {"turkish"}
+    with language(spark, "fr"):
+        assert_same_rows(lambda: spark.read.parquet(path).filter(query), spark)
+        assert "turkish" in kept(spark, path, query)

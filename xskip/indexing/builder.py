@@ -123,8 +123,7 @@ class Build:
         if snapshot is None:
             check_root(self.source, listed)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
-        own = self.write_options.own | ambiguous_indexes(self.source.df.schema, self.planned)
-        self.write_options = replace(self.write_options, own=own)
+        self._own_ambiguous_names()
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
         if ours and outdated is not None and (outdated & alive).any():
             names = ours.load(()).files.names.filter(pa.array(outdated & alive))
@@ -169,6 +168,10 @@ class Build:
         """Return the files of the dataset, which :meth:`run` has listed."""
         assert self._listed is not None
         return self._listed
+
+    def _own_ambiguous_names(self) -> None:
+        own = self.write_options.own | ambiguous_indexes(self.source.df.schema, self.planned)
+        self.write_options = replace(self.write_options, own=own)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
         """Collect new files chunk by chunk, and write separate metadata files for each chunk.

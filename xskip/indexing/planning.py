@@ -133,7 +133,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     (text,) = index.columns
     if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
         raise _not_indexable(text)
-    node, kind = _expression(source, text)
+    node, kind, texts = _expression(source, text)
     columns = {path[0].lower() for path in columns_in(node)}
     _check_whole(source, columns_in(node), text)
     form = canonical_form.form_of(node)
@@ -149,7 +149,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     expression = form.text if source.reading.case_sensitive else form.folded
     params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.evaluation_settings()))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
-    return _checked(PlannedIndex(index, (text,), definition, _storage(index, (kind,))))
+    return _checked(PlannedIndex(index, (text,), definition, _storage(index, (kind,)), texts))
 
 
 def _not_indexable(text: str) -> IndexDefinitionError:
@@ -159,19 +159,26 @@ def _not_indexable(text: str) -> IndexDefinitionError:
     )  # fmt: skip
 
 
-def _expression(source: Source, text: str) -> tuple[object, str]:
-    """Return an SQL expression in the form that it has in optimized filters, and its Spark type."""
+def _expression(source: Source, text: str) -> tuple[object, str, tuple[tuple[str, ...], ...]]:
+    """Return an SQL expression in the form of optimized filters, its Spark type, and its texts of timestamps."""
     from pyspark.sql import functions as F
 
     try:
         with source.dataset.in_session():
             selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
+        texts = source.dataset.timestamp_texts(selected) if isinstance(node, ExprNode) else ()
     except spark_errors() as error:
         raise IndexDefinitionError(
             "Spark rejects the expression", where=text, found=first_line(error)
         ) from in_short(error)  # fmt: skip
-    return node, from_json(_type_name(selected.schema.fields[0].dataType))
+    if texts is None:
+        raise IndexDefinitionError(
+            "the values of an expression can depend on the day on which Spark computes them", where=text,
+            found="texts that Spark reads as timestamps, where a time without a date means today",
+            hint="use to_timestamp(text, format), or cast a column itself",
+        )  # fmt: skip
+    return node, from_json(_type_name(selected.schema.fields[0].dataType)), texts
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:

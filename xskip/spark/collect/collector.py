@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +31,57 @@ from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
+from xskip.spark.collect.time_guards import has_time_text, is_recent, text_guard
 from xskip.types.datatypes import Storage, array_of, arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 __all__ = ["Collector"]
 
 _FOOTER_THREADS = 8
+#: The formats whose files contain timestamps as texts.
+_WITH_TEXTS = ("csv", "json", "xml")
+_CORRUPT = "the values in corrupt records depend on the query"
+_TIME_TEXTS = "Spark reads a time without a date as a time of the present day"
 _log = logging.getLogger("xskip.builds")
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """An expression that is not NULL in a row of which an index must know nothing.
+
+    Attributes
+    ----------
+    index : PlannedIndex
+        The count of the rows in which the expression is NULL.
+    guarded : tuple of int
+        The positions of the indexes whose values are unknown for a file with another row.
+    why : str
+        The reason, for the log.
+    """
+
+    index: PlannedIndex
+    guarded: tuple[int, ...]
+    why: str
+
+    @staticmethod
+    def of(text: str, guarded: Iterable[int], why: str) -> _Guard:
+        index = NullCount(text, expression=True)
+        definition = IndexDefinition(index.name, (text,), types=("boolean",))
+        return _Guard(PlannedIndex(index, (text,), definition, index.storage(("boolean",))), tuple(guarded), why)
+
+    def applied(self, values: list[pa.Array], marked: pa.Array) -> list[pa.Array]:
+        """Return the values of all indexes; those that are guarded are null for marked files."""
+        found = pc.sum(marked).as_py()
+        if not found:
+            return values
+        _log.warning("%d files have no statistics, because %s", found, self.why)
+        return [
+            pc.if_else(marked, pa.scalar(None, each.type), each) if i in self.guarded else each
+            for i, each in enumerate(values)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +223,20 @@ class Collector:
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
-        guard = self._guard(planned)
-        planned = (*planned, *guard)
+        recent = self._with_recent_times(rows, planned)
+        guards = (*self._corrupt_records(planned), *_time_texts(planned), *([recent] if recent else ()))
+        collected = self._collected(rows, (*planned, *(guard.index for guard in guards)), chosen)
+        values, marks = collected[: len(planned)], [_marked(counts) for counts in collected[len(planned) :]]
+        if recent:
+            marks[-1] = self._has_time_texts(chosen, marks[-1], rows, planned)
+        for guard, marked in zip(guards, marks, strict=True):
+            values = guard.applied(values, marked)
+        return values
+
+    def _collected(
+        self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """Return the values of every index from the rows of a subset, in the order of ``chosen``."""
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):
@@ -191,17 +245,38 @@ class Collector:
             by_kernel, _ = way
             results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
             values.update(zip(members, self._assembled(results, indexes, chosen), strict=True))
-        collected = [values[i] for i in range(len(ways))]
-        return _without_corrupt(collected) if guard else collected
+        return [values[i] for i in range(len(ways))]
 
-    def _guard(self, planned: tuple[PlannedIndex, ...]) -> tuple[PlannedIndex, ...]:
-        """Return the count of corrupt records, if the values in them depend on the columns that a query reads."""
+    def _corrupt_records(self, planned: tuple[PlannedIndex, ...]) -> tuple[_Guard, ...]:
+        """Return the guard against corrupt records, if the values in them depend on the columns that a query reads."""
         text = self.dataset.corrupt_records(alone=not any(p.index.accumulators for p in planned))
-        if not text:
-            return ()
-        index = NullCount(text, expression=True)
-        definition = IndexDefinition(index.name, (text,), types=("boolean",))
-        return (PlannedIndex(index, (text,), definition, index.storage(("boolean",))),)
+        return (_Guard.of(text, range(len(planned)), _CORRUPT),) if text else ()
+
+    def _with_recent_times(self, rows: DataFrame, planned: tuple[PlannedIndex, ...]) -> _Guard | None:
+        """Return the guard against timestamps of the present day, which can come from times without a date."""
+        if self.reading.format not in _WITH_TEXTS:
+            return None
+        tests = [is_recent(_columns_of(p, rows)) for p in planned]
+        some = [i for i, test in enumerate(tests) if test]
+        text = is_recent(dict(column for i in some for column in _columns_of(planned[i], rows)).items())
+        return _Guard.of(text, some, _TIME_TEXTS) if some else None
+
+    def _has_time_texts(
+        self, chosen: npt.NDArray[np.int64], recent: pa.Array, rows: DataFrame, planned: tuple[PlannedIndex, ...]
+    ) -> pa.Array:
+        """Return which of the files with timestamps of the present day have times without a date in their texts."""
+        questioned = np.flatnonzero(recent.to_numpy(zero_copy_only=False))
+        if not len(questioned):
+            return recent
+        mask = np.zeros(len(self.listed), np.bool_)
+        mask[chosen[questioned]] = True
+        columns = dict(column for p in planned for column in _columns_of(p, rows))
+        guard = _Guard.of(has_time_text(columns.items()), (), _TIME_TEXTS)
+        texts = self.dataset.subset(mask, as_texts=True)
+        (counts,) = self._collected(texts, (guard.index,), chosen[questioned])
+        found = np.zeros(len(chosen), np.bool_)
+        found[questioned] = _marked(counts).to_numpy(zero_copy_only=False)
+        return pa.array(found)
 
     def _by_kernel(self, rows: DataFrame, indexes: tuple[PlannedIndex, ...]) -> FileResults:
         job = AccumulatorJob.of(indexes)
@@ -245,16 +320,25 @@ class Collector:
         return values
 
 
-def _without_corrupt(values: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return the values of all indexes but the last, which counts corrupt records; those of files with any are null."""
-    *of_indexes, counts = values
+def _time_texts(planned: Sequence[PlannedIndex]) -> list[_Guard]:
+    """Return the guards of indexes whose expressions read texts as timestamps."""
+    texts = {i: p.timestamp_texts for i, p in enumerate(planned) if p.timestamp_texts}
+    return [
+        _Guard.of(text_guard(columns), [i for i, others in texts.items() if others == columns], _TIME_TEXTS)
+        for columns in dict.fromkeys(texts.values())
+    ]
+
+
+def _columns_of(planned: PlannedIndex, rows: DataFrame) -> list[tuple[str, DataType]]:
+    """Return the top-level columns that an index reads, and their types."""
+    tops = {path[0].lower() for path in planned.definition.paths}
+    return [(field.name, field.dataType) for field in rows.schema.fields if field.name.lower() in tops]
+
+
+def _marked(counts: pa.Array) -> pa.Array:
+    """Return for each file whether a guard is not NULL in a row."""
     nulls, rows = (pc.struct_field(counts, name) for name in ("nulls", "rows"))
-    corrupt = pc.fill_null(pc.less(nulls, rows), False)
-    found = pc.sum(corrupt).as_py()
-    if not found:
-        return of_indexes
-    _log.warning("%d files have no statistics, because the values in corrupt records depend on the query", found)
-    return [pc.if_else(corrupt, pa.scalar(None, each.type), each) for each in of_indexes]
+    return pc.fill_null(pc.less(nulls, rows), False)
 
 
 def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:

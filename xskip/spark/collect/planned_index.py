@@ -27,12 +27,15 @@ class PlannedIndex:
         The record of the index in metadata.
     storage : Storage
         The type of the index's values in metadata.
+    timestamp_texts : tuple of tuple of str
+        The columns of texts that the index's expression reads as timestamps, each with the names of its fields.
     """
 
     index: Index
     columns: tuple[str, ...]
     definition: IndexDefinition
     storage: Storage
+    timestamp_texts: tuple[tuple[str, ...], ...] = ()
 
     @property
     def inputs(self) -> Sequence[Input]:

@@ -268,6 +268,14 @@ class Dataset:
         found = self._java.expression(df._jdf)
         return None if found is None else json.loads(found)
 
+    def timestamp_texts(self, df: DataFrame) -> tuple[tuple[str, ...], ...] | None:
+        """Return the columns whose texts the expression that a DataFrame selects reads as timestamps.
+
+        None means that the expression also reads other texts as timestamps.
+        """
+        found = self._java.timestampTexts(df._jdf)
+        return None if found is None else tuple(tuple(names) for names in json.loads(found))
+
     def accumulate(self, rows: DataFrame, selection: Sequence[str], specification: str, schema: str) -> DataFrame:
         """Return a DataFrame of the kernel's results for the rows of a subset.
 
@@ -306,18 +314,20 @@ class Dataset:
         relation = self._java.trusting(known.token, files, known.root, known.recorded_root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
-    def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
+    def subset(self, chosen: npt.NDArray[np.bool_], *, as_texts: bool = False) -> DataFrame:
         """Return a DataFrame that reads chosen files and adds their position in the listing as column ``ORDINAL``.
 
         Parameters
         ----------
         chosen : numpy.ndarray of bool
             A mask over the files of the listing.
+        as_texts : bool
+            Whether timestamps are read as the texts that files of CSV, JSON and XML contain.
         """
         from pyspark.sql import DataFrame
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
-        return DataFrame(self._java.subset(bytearray(bits)), self._spark)
+        return DataFrame(self._java.subset(bytearray(bits), as_texts), self._spark)
 
 
 def selected(hook: Hook, df: DataFrame) -> Listing:

@@ -84,8 +84,11 @@ class Decision:
     settings : str or None
         The digest of the only settings for which the decision is valid; empty if the decision is valid for any
         settings; None if the decision is valid for no other request.
+    is_failure : bool
+        Whether the problem of the trace, if any, is one to warn of.
     """
 
     answer: bytes | None
     trace: ScanTrace
     settings: str | None = ""
+    is_failure: bool = True

@@ -118,7 +118,7 @@ class Engine:
         else:
             self._usage.add(header.location.directory, decision.trace)
         problem = decision.trace.problem
-        if problem:
+        if problem and decision.is_failure:
             with suppress(Exception):  # an answer never raises
                 self.hook.queries.count_failure()
             if header.strict:  # the error of the query says it
@@ -176,7 +176,8 @@ class Engine:
         profile = request.read_profile()
         problem = loaded.snapshot.reason_unusable(location, profile)
         if problem:
-            return Decision(None, ScanTrace("", None, problem, request.filters_text))
+            trace = ScanTrace("", None, problem, request.filters_text)
+            return Decision(None, trace, is_failure=not _reads_lines(loaded.snapshot, profile))
         evaluator = Evaluator(self.hook, request.header.id, self._evaluations)
         differing = loaded.snapshot.differing_columns(profile)
         key = request.cache_key() + ("".join(sorted(differing.values())) if differing else "")
@@ -218,6 +219,11 @@ class Engine:
                 hint="set -Duser.timezone of the driver's JVM as in the build, or create the index again",
             )
         return self.jobs.prune(loaded.directory, snapshot, clause)
+
+
+def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
+    """Return whether a query reads lines of CSV or JSON files as text, as Spark does to infer their schema."""
+    return profile.format == "text" and snapshot.reading is not None and snapshot.reading.format in ("csv", "json")
 
 
 def _missing_index(storage: Storage, location: IndexLocation) -> str:

@@ -1,10 +1,12 @@
 package io.xskip.catalyst;
 
+import java.util.ArrayDeque;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -21,6 +23,19 @@ final class ColumnBinding extends AbstractPartialFunction<Object, Object> {
       root = ((GetStructField) root).child();
     }
     return root instanceof AttributeReference;
+  }
+
+  /** Returns the names of a column and of the fields of structs in it. */
+  static String[] path(Expression column) {
+    ArrayDeque<String> path = new ArrayDeque<>();
+    Expression parent = column;
+    while (parent instanceof GetStructField) {
+      GetStructField field = (GetStructField) parent;
+      parent = field.child();
+      path.addFirst(((StructType) parent.dataType()).fields()[field.ordinal()].name());
+    }
+    path.addFirst(((AttributeReference) parent).name());
+    return (String[]) path.toArray(new String[0]);
   }
 
   /** Returns the type of the replaced column, or null if the expression contained none. */

@@ -1,10 +1,10 @@
 package io.xskip.catalyst;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
-import java.util.ArrayDeque;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -88,16 +88,30 @@ public final class ExpressionEncoder {
    */
   public static String selected(Object df) throws Exception {
     QueryExecution execution = SparkCompat.execution(df);
+    Expression expression = selectedBy(execution);
+    SQLConf conf = SparkCompat.conf(execution.sparkSession());
+    return expression == null ? null : encode(expression, new ExpressionEvaluator(conf));
+  }
+
+  /**
+   * Returns the columns whose texts the one expression that a DataFrame selects reads as
+   * timestamps, as a JSON array of arrays of names. Returns null if it also reads other texts as
+   * timestamps, so that nobody can tell whether its values depend on the day: see {@link
+   * DayDependence}.
+   */
+  public static String timestampTexts(Object df) throws Exception {
+    Expression expression = selectedBy(SparkCompat.execution(df));
+    String[][] columns = expression == null ? null : DayDependence.of(expression).columns();
+    return columns == null ? null : new ObjectMapper().writeValueAsString(columns);
+  }
+
+  private static Expression selectedBy(QueryExecution execution) {
     LogicalPlan plan = execution.optimizedPlan();
     if (!(plan instanceof Project) || plan.expressions().length() != 1) {
       return null;
     }
     Expression expression = (Expression) plan.expressions().head();
-    if (expression instanceof Alias) {
-      expression = ((Alias) expression).child();
-    }
-    SQLConf conf = SparkCompat.conf(execution.sparkSession());
-    return encode(expression, new ExpressionEvaluator(conf));
+    return expression instanceof Alias ? ((Alias) expression).child() : expression;
   }
 
   private void writeExpressions(Seq<Expression> expressions) throws IOException {
@@ -142,19 +156,14 @@ public final class ExpressionEncoder {
   }
 
   private void writeColumn(Expression column) throws IOException {
-    ArrayDeque<String> path = new ArrayDeque<>();
-    Expression parent = column;
-    while (parent instanceof GetStructField) {
-      GetStructField field = (GetStructField) parent;
-      parent = field.child();
-      path.addFirst(((StructType) parent.dataType()).fields()[field.ordinal()].name());
+    Expression root = column;
+    while (root instanceof GetStructField) {
+      root = ((GetStructField) root).child();
     }
-    AttributeReference attribute = (AttributeReference) parent;
-    path.addFirst(attribute.name());
     json.writeStartArray();
-    json.writeString(isHidden(attribute) ? "$meta" : "$");
+    json.writeString(isHidden((AttributeReference) root) ? "$meta" : "$");
     json.writeStartArray();
-    for (String name : path) {
+    for (String name : ColumnBinding.path(column)) {
       json.writeString(name);
     }
     json.writeEndArray();

@@ -1,5 +1,6 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.SkippingSettings;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.time.Instant;
@@ -164,9 +165,10 @@ public final class ExpressionEvaluator {
         && ((StaticInvoke) expression).functionName().equals("readSidePadding");
   }
 
-  /** Returns a digest of all settings of the session. */
+  /** Returns a digest of all settings of the session, and of the JVM's language if it counts. */
   public String settings() throws Exception {
     TreeMap<Object, Object> sorted = new TreeMap<>();
+    sorted.put("user.language", SkippingSettings.language());
     scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
     while (all.hasNext()) {
       Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
@@ -254,18 +256,23 @@ public final class ExpressionEvaluator {
             new AbstractFunction0<Object>() {
               @Override
               public Object apply() {
-                return evaluate(bound, input);
+                return evaluate(bound, DayDependence.of(bound), input);
               }
             });
   }
 
-  private static PackedValues evaluate(Expression bound, PackedValues input) {
+  private static PackedValues evaluate(
+      Expression bound, DayDependence dependence, PackedValues input) {
     PackedValues output = new PackedValues(input.count());
     GenericInternalRow row = new GenericInternalRow(new Object[1]);
     for (int i = 0; i < input.count(); i++) {
       try {
         row.update(0, input.get(i));
-        output.add(bound.eval(row));
+        if (dependence.isPossible(row)) {
+          output.addFailure(); // the value can be another one when the query reads the row
+        } else {
+          output.add(bound.eval(row));
+        }
       } catch (Exception e) { // a query fails on such a row, so it must read the row
         output.addFailure();
       }

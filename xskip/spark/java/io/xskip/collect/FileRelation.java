@@ -14,6 +14,7 @@ import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.read.KnownClasses;
 import io.xskip.read.ReadProfile;
+import io.xskip.read.ReadSchema;
 import io.xskip.snapshot.FileTable;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -239,17 +240,26 @@ public final class FileRelation {
     return ExpressionEncoder.selected(df);
   }
 
+  /** Returns the texts that this expression reads as timestamps, see {@link ExpressionEncoder}. */
+  public String timestampTexts(Object df) throws Exception {
+    return ExpressionEncoder.timestampTexts(df);
+  }
+
   /**
    * Returns a DataFrame over a subset of the files, with the additional column {@link #ORDINAL}.
    *
    * @param bits a bit for each file of the listing, the lowest bit of each byte first
+   * @param asTexts whether the DataFrame has the texts of timestamps, which files of CSV, JSON and
+   *     XML contain
    */
-  public Object subset(byte[] bits) throws Exception {
+  public Object subset(byte[] bits, boolean asTexts) throws Exception {
+    StructType schema = withoutPadding(relation.dataSchema());
     HadoopFsRelation subset =
         new HadoopFsRelation(
             new FileSubset(relation.location(), chosenFiles(bits)),
             relation.partitionSchema().add(ORDINAL, DataTypes.IntegerType),
-            CorruptRecords.readable(format(), withoutPadding(relation.dataSchema()), corruptName()),
+            CorruptRecords.readable(
+                format(), asTexts ? ReadSchema.withTexts(schema) : schema, corruptName()),
             Option.empty(),
             relation.fileFormat(),
             StrictReadOptions.of(relation.options()),

@@ -2,7 +2,10 @@ package io.xskip.common;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -15,6 +18,9 @@ import scala.Tuple2;
 
 /** The settings of a session at the moment at which Spark optimizes a query, or a build begins. */
 public final class SkippingSettings {
+  /** The languages of Azerbaijan, Lithuania and Turkey: {@code String.toLowerCase} knows them. */
+  private static final List<String> CASE_LANGUAGES = Arrays.asList("az", "lt", "tr");
+
   /** The settings of all sessions that do not set a key themselves. */
   public static final ConcurrentHashMap<String, String> processWide = new ConcurrentHashMap<>();
 
@@ -146,7 +152,7 @@ public final class SkippingSettings {
 
   /**
    * Returns a text of everything, other than the arguments, on which the value of an expression
-   * depends: the version of Spark and the settings of the session.
+   * depends: the version of Spark, the settings of the session, and the language of the JVM.
    */
   public static String evaluated(SQLConf conf) {
     TreeMap<Object, Object> settings = new TreeMap<>();
@@ -157,7 +163,18 @@ public final class SkippingSettings {
         settings.put(setting._1(), setting._2());
       }
     }
-    return "Spark " + package$.MODULE$.SPARK_VERSION() + " " + settings;
+    String language = language();
+    String suffix = language.isEmpty() ? "" : " in " + language;
+    return "Spark " + package$.MODULE$.SPARK_VERSION() + " " + settings + suffix;
+  }
+
+  /**
+   * Returns the JVM's default language if it has rules of its own for lower and upper case, which
+   * Spark's functions follow; an empty text for all other languages.
+   */
+  public static String language() {
+    String language = Locale.getDefault().getLanguage();
+    return CASE_LANGUAGES.contains(language) ? language : "";
   }
 
   private static boolean changesValues(String key) {

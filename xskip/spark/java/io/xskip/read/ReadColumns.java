@@ -63,8 +63,13 @@ final class ReadColumns {
     this.options = options;
   }
 
-  /** Returns the properties as a JSON object, under the settings of a session. */
-  String json(SQLConf conf) throws Exception {
+  /**
+   * Returns the properties as a JSON object.
+   *
+   * @param conf the settings of the session
+   * @param zone the time zone in which Spark reads the texts of timestamps
+   */
+  String json(SQLConf conf, String zone) throws Exception {
     String avro = format.equals("avro") ? AvroFields.schemaText(options) : null;
     String mode =
         ReadSettings.isTrue(conf, "spark.sql.caseSensitive")
@@ -79,18 +84,20 @@ final class ReadColumns {
             + " "
             + corruptRecord(conf)
             + " "
+            + zone
+            + " "
             + avro;
     if (!mode.equals(knownMode)) {
-      knownText = text(conf, avro);
+      knownText = text(conf, zone, avro);
       knownMode = mode;
     }
     return knownText;
   }
 
-  private String text(SQLConf conf, String avro) throws Exception {
+  private String text(SQLConf conf, String zone, String avro) throws Exception {
     SortedMap<String, SortedMap<String, String>> properties = new TreeMap<>();
     if (schema != null) {
-      addDefaults(properties);
+      addDefaults(properties, zone);
       addTimes(properties);
       if (format.equals("csv")) {
         addPositions(properties, corruptRecord(conf));
@@ -158,14 +165,18 @@ final class ReadColumns {
     values.put(path, value);
   }
 
-  /** Adds the defaults of columns that are not NULL, which a missing column has anyway. */
-  private void addDefaults(SortedMap<String, SortedMap<String, String>> properties) {
+  /**
+   * Adds the defaults of columns that are not NULL, which a missing column has anyway. The default
+   * of a timestamp is a text without a zone.
+   */
+  private void addDefaults(SortedMap<String, SortedMap<String, String>> properties, String zone) {
     for (StructField field : schema.fields()) {
       Metadata metadata = field.metadata();
       if (metadata.contains(EXISTS_DEFAULT)) {
         String value = metadata.getString(EXISTS_DEFAULT);
         if (!value.trim().equalsIgnoreCase("null")) {
-          put(properties, "default", ReadSchema.quoted(field.name()), value);
+          String suffix = ReadSchema.hasInstants(field.dataType()) ? " in " + zone : "";
+          put(properties, "default", ReadSchema.quoted(field.name()), value + suffix);
         }
       }
     }

@@ -8,6 +8,8 @@ import java.io.StringWriter;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
@@ -102,7 +104,11 @@ public final class ReadProfile {
     }
     Json.writeStrings(json, conf);
     json.writeStringField("evaluated", SkippingSettings.evaluated(activeConf));
-    json.writeStringField("columns", columns.json(relationConf));
+    SortedSet<String> zones = new TreeSet<>();
+    for (SQLConf each : new SQLConf[] {activeConf, relationConf, threadConf}) {
+      zones.add(each.sessionLocalTimeZone());
+    }
+    json.writeStringField("columns", columns.json(relationConf, String.join(" and ", zones)));
     json.writeObjectFieldStart("partitions");
     for (StructField field : partitionSchema.fields()) {
       json.writeStringField(field.name(), field.dataType().catalogString());

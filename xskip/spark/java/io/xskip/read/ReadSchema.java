@@ -7,9 +7,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 
 /** Properties of schemas that decide how files are read. */
 public final class ReadSchema {
@@ -32,6 +34,38 @@ public final class ReadSchema {
       return name;
     }
     return "`" + name.replace("`", "``") + "`";
+  }
+
+  /** Returns a schema with texts in place of timestamps, at any depth. */
+  public static StructType withTexts(StructType schema) {
+    return (StructType) withTexts((DataType) schema);
+  }
+
+  private static DataType withTexts(DataType type) {
+    if (type instanceof ArrayType) {
+      ArrayType array = (ArrayType) type;
+      return new ArrayType(withTexts(array.elementType()), array.containsNull());
+    }
+    if (type instanceof MapType) {
+      MapType map = (MapType) type;
+      return new MapType(
+          withTexts(map.keyType()), withTexts(map.valueType()), map.valueContainsNull());
+    }
+    if (!(type instanceof StructType)) {
+      return type instanceof TimestampType ? DataTypes.StringType : type;
+    }
+    StructField[] fields = (StructField[]) ((StructType) type).fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      StructField field = fields[i];
+      DataType fieldType = withTexts(field.dataType());
+      fields[i] = new StructField(field.name(), fieldType, field.nullable(), field.metadata());
+    }
+    return new StructType(fields);
+  }
+
+  /** Returns whether a type is a timestamp with a time zone, or contains one. */
+  static boolean hasInstants(DataType type) {
+    return !withTexts(type).equals(type);
   }
 
   /** Returns the structs in a type, at any depth of arrays and maps but not in other structs. */

@@ -1,0 +1,89 @@
+"""Guards against times without a date, which Spark reads as times of the present day. Rules: [PRU-DY].
+
+Spark reads the text ``10:15`` as the timestamp of this time today. So a timestamp from such a text has another value on
+another day. A guard is an SQL expression that is not NULL for a row with such a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from xskip.expressions.operands import join_path
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = ["has_time_text", "is_recent", "text_guard"]
+
+#: The start of a time without a date, after signs that Spark passes over; without a backslash, which settings escape.
+_TIME = "^[^0-9A-Za-z+-]*(T|[0-9]{1,2}:)"
+
+
+def text_guard(columns: Iterable[tuple[str, ...]]) -> str:
+    """Return the guard of columns of texts.
+
+    >>> text_guard([("a", "b")])
+    "CASE WHEN `a`.`b` RLIKE '^[^0-9A-Za-z+-]*(T|[0-9]{1,2}:)' THEN true END"
+    """
+    return _guard(_is_time(".".join(map(_quoted, path))) for path in columns)
+
+
+def has_time_text(columns: Iterable[tuple[str, DataType]]) -> str:
+    """Return the guard of columns whose timestamps were read as texts.
+
+    Parameters
+    ----------
+    columns : iterable of (str, DataType)
+        The top-level columns, with their types before timestamps became texts.
+    """
+    return _guard(test for name, kind in columns for test in _tests(_quoted(name), kind, _is_time, 0))
+
+
+def is_recent(columns: Iterable[tuple[str, DataType]]) -> str:
+    """Return an expression that is not NULL for a row with a timestamp that can be a time of the present day.
+
+    It is empty if no column has timestamps.
+    """
+    tests = [test for name, kind in columns for test in _tests(_quoted(name), kind, _is_present, 0)]
+    return _guard(tests) if tests else ""
+
+
+def _guard(tests: Iterable[str]) -> str:
+    return f"CASE WHEN {' OR '.join(tests)} THEN true END"
+
+
+def _is_time(text: str) -> str:
+    return f"{text} RLIKE '{_TIME}'"
+
+
+def _is_present(timestamp: str) -> str:
+    # a job can begin before midnight: times of the day before its first day are old enough
+    return f"{timestamp} >= date_sub(current_date(), 1)"
+
+
+def _tests(sql: str, kind: DataType, test: Callable[[str], str], depth: int) -> list[str]:
+    """Return the tests of all timestamps in a value of a type."""
+    from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
+    if isinstance(kind, TimestampType):
+        return [test(sql)]
+    if isinstance(kind, StructType):
+        parts = [(f"{sql}.{_quoted(field.name)}", field.dataType) for field in kind.fields]
+        return [found for part, of_part in parts for found in _tests(part, of_part, test, depth)]
+    lists = []
+    if isinstance(kind, ArrayType):
+        lists = [(sql, kind.elementType)]
+    elif isinstance(kind, MapType):
+        lists = [(f"map_keys({sql})", kind.keyType), (f"map_values({sql})", kind.valueType)]
+    each = f"x{depth}"
+    return [
+        f"exists({values}, {each} -> {' OR '.join(tests)})"
+        for values, of_values in lists
+        if (tests := _tests(each, of_values, test, depth + 1))
+    ]
+
+
+def _quoted(name: str) -> str:
+    quoted = join_path((name,))
+    return quoted if quoted.startswith("`") else f"`{quoted}`"

@@ -1,0 +1,137 @@
+package io.xskip.catalyst;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
+
+/**
+ * The texts in an expression that Spark reads as timestamps. Spark reads a time without a date,
+ * such as {@code 10:15}, as this time today: the value of the expression depends on the day.
+ */
+public final class DayDependence {
+  /**
+   * A time without a date, after white space and control characters, as {@code
+   * SparkDateTimeUtils.parseTimestampString} takes it.
+   */
+  private static final Pattern TIME = Pattern.compile("^[\\x00-\\x20\\x7f]*(T|[0-9]{1,2}:)");
+
+  /** Functions that read texts, or values of any type, as a schema or a type says. */
+  private static final Set<String> PARSERS =
+      new HashSet<>(
+          Arrays.asList(
+              "CsvToStructs",
+              "JsonToStructs",
+              "XmlToStructs",
+              "VariantGet",
+              "Invoke",
+              "StaticInvoke"));
+
+  private final List<Expression> texts = new ArrayList<>();
+  private boolean isUnknown = false;
+
+  private DayDependence(Expression expression) {
+    try {
+      visit(expression);
+    } catch (RuntimeException e) { // a node without a type
+      isUnknown = true;
+    }
+  }
+
+  static DayDependence of(Expression expression) {
+    return new DayDependence(expression);
+  }
+
+  private void visit(Expression expression) {
+    if (has(expression.dataType(), TimestampType.class)) {
+      visitTimestamps(expression);
+    }
+    scala.collection.Iterator<?> children = expression.children().iterator();
+    while (children.hasNext()) {
+      visit((Expression) children.next());
+    }
+  }
+
+  private void visitTimestamps(Expression expression) {
+    if (expression instanceof Cast) {
+      Expression child = ((Cast) expression).child();
+      boolean isText = child.dataType() instanceof StringType;
+      if (isText && expression.dataType() instanceof TimestampType) {
+        texts.add(child);
+      } else if (has(child.dataType(), StringType.class) || isVariant(child.dataType())) {
+        isUnknown = true;
+      }
+    } else if (PARSERS.contains(expression.getClass().getSimpleName())) {
+      isUnknown = true;
+    }
+  }
+
+  private static boolean isVariant(DataType type) {
+    return type.typeName().equals("variant");
+  }
+
+  /** Returns whether a type is of a class, or contains such a type. */
+  private static boolean has(DataType type, Class<?> kind) {
+    if (type instanceof ArrayType) {
+      return has(((ArrayType) type).elementType(), kind);
+    }
+    if (type instanceof MapType) {
+      return has(((MapType) type).keyType(), kind) || has(((MapType) type).valueType(), kind);
+    }
+    if (type instanceof StructType) {
+      for (StructField field : ((StructType) type).fields()) {
+        if (has(field.dataType(), kind)) {
+          return true;
+        }
+      }
+      return false;
+    }
+    return kind.isInstance(type);
+  }
+
+  /** Returns whether the value for a row can depend on the day. */
+  boolean isPossible(InternalRow row) {
+    if (isUnknown) {
+      return true;
+    }
+    for (Expression text : texts) {
+      Object value = text.eval(row);
+      if (value != null && TIME.matcher(value.toString()).find()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Returns the names of the columns whose texts the expression reads as timestamps.
+   *
+   * @return the names of each column and its fields, or null if the texts are not all in columns
+   */
+  String[][] columns() {
+    if (isUnknown) {
+      return null;
+    }
+    String[][] columns = new String[texts.size()][];
+    for (int i = 0; i < columns.length; i++) {
+      Expression text = (Expression) texts.get(i);
+      if (!ColumnBinding.isColumn(text)) {
+        return null;
+      }
+      columns[i] = ColumnBinding.path(text);
+    }
+    return columns;
+  }
+}
