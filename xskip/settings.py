@@ -286,16 +286,20 @@ SETTINGS: Mapping[str, Setting[Any]] = {
 }  # fmt: skip
 
 
+#: The least similarity of an unknown key and the key of a setting that a hint names.
+_SIMILAR = 0.7
+
+
 def similar_key(key: str) -> str | None:
     """Return a hint at the setting whose key is most similar to an unknown key, or None.
 
-    >>> similar_key(PREFIX + "Strickt"), similar_key(PREFIX + "locaton")
-    ('did you mean spark.xskip.strict?', 'did you mean spark.xskip.metadata.location?')
+    >>> similar_key(PREFIX + "Strickt"), similar_key(PREFIX + "locaton"), similar_key(PREFIX + "foo")
+    ('did you mean spark.xskip.strict?', 'did you mean spark.xskip.metadata.location?', None)
     """
     keys = {name.removeprefix(PREFIX).lower(): name for name in SETTINGS}
     last_parts = {name.rpartition(".")[2]: full for name, full in keys.items()}
     for names in (keys, last_parts):
-        if similar := difflib.get_close_matches(key[len(PREFIX) :].lower(), names, 1):
+        if similar := difflib.get_close_matches(key[len(PREFIX) :].lower(), names, 1, _SIMILAR):
             return f"did you mean {names[similar[0]]}?"
     return None
 

@@ -121,3 +121,15 @@ def test_scans_of_subqueries_and_runtime_filters_are_in_the_report(
     assert [scan.problem for scan in scans(spark, fact)] == ["the dataset has no index"]
     assert len(spark.sql("SELECT v FROM fact WHERE v = (SELECT max(k) FROM dim WHERE w < 2)").collect()) == 1
     assert [(scan.files, scan.kept) for scan in scans(spark, dim)] == [(4, 1)]
+
+
+def test_a_location_that_is_not_valid_is_the_reason(spark: SparkSession, dim: str) -> None:
+    """The index is in its place, so that the report must not say that it was deleted."""
+    assert spark.table("dim").filter("w = 4").count() == 1
+    spark.conf.set("spark.xskip.metadata.location", "relative/x")
+    assert spark.read.parquet(dim).filter("w = 4").count() == 1
+    (scan,) = scans(spark, dim)
+    assert (scan.files, scan.kept) == (4, 4)
+    text = str(xskip.last_report(spark))
+    assert "the value of the setting is not valid (where: spark.xskip.metadata.location" in text
+    assert "deleted" not in text

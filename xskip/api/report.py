@@ -111,6 +111,8 @@ class ReportMaker:
         if not scan["path"]:
             return "Spark's partition pruning leaves no partition of the table"
         with suppress(Exception):  # a report does not fail because of a hint
+            if invalid := LOCATION.error(str(self._spark.conf.get(LOCATION.key, ""))):
+                return str(invalid)
             if self._has_index(scan["path"]):
                 return "the index did not exist when Spark planned this query; a new DataFrame uses it"
         if self._engine.settings.or_default(self._spark, LOCATION):

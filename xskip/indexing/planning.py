@@ -156,6 +156,7 @@ def _not_indexable(text: str) -> IndexDefinitionError:
     return IndexDefinitionError(
         "xskip cannot index this expression", found=text[:300],
         expected="deterministic built-in functions of Spark, each on columns of the files",
+        hint="xskip cannot index functions that Spark replaces by calls of methods, such as url_decode and variant_get",
     )  # fmt: skip
 
 
