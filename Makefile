@@ -7,7 +7,7 @@ WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
-.PHONY: help demo lake test lint types docs docs-outputs java java-format check bench test-spark clean
+.PHONY: help demo lake test lint types docs docs-outputs java java-format hooks check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ java:  ## the hook's Java: javac with all warnings against each Spark, format (n
 
 java-format:  ## lay out the hook's Java
 	bash .ci/java --format
+
+hooks: $(STAMP)  ## run the quick checks at each commit, see .pre-commit-config.yaml
+	$(BIN)/pre-commit install
 
 check: lint types docs java test  ## everything that CI runs
 
