@@ -66,8 +66,8 @@ class ReportMaker:
         """
         before = self.calls.last_scan()
         listed = self.calls.explain(df)
-        asked = [scan for scan in self.calls.scans_after(before) if scan["query"] == listed["query"]]
-        return self._of(asked, [scan for scan in listed["scans"] if not scan["asked"]], files)
+        answered = [scan for scan in self.calls.scans_after(before) if scan["query"] == listed["query"]]
+        return self._of(answered, [scan for scan in listed["scans"] if not scan["answered"]], files)
 
     def of_query(self, query: dict[str, Any]) -> SkippingReport:
         """Return the report on a recorded query."""
@@ -79,13 +79,13 @@ class ReportMaker:
     def of_scans(self, scans: Iterable[dict[str, Any]]) -> SkippingReport:
         """Return the report on scans of a query that ran."""
         scans = list(scans)
-        asked = [
+        answered = [
             # the files of several datasets cannot be told apart
             request | {"files_read": scan["files_read"] if len(scan["requests"]) == 1 else -1}
             for scan in scans
             for request in scan["requests"]
         ]
-        return self._of(asked, [scan for scan in scans if not scan["requests"]])
+        return self._of(answered, [scan for scan in scans if not scan["requests"]])
 
     def of_requests(self, requests: Iterable[dict[str, Any]]) -> SkippingReport:
         """Return the report on requests that belong to no recorded query."""
@@ -96,9 +96,11 @@ class ReportMaker:
         session = self.calls.session_id(self._spark)
         return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
 
-    def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]], files: int = 0) -> SkippingReport:
-        unasked = [scan | {"reason": self._reason(scan)} for scan in unasked]
-        return report_of(self._engine, asked, unasked, Shown(values=self._shows_values(), files=files))
+    def _of(
+        self, answered: Iterable[dict[str, Any]], unanswered: Iterable[dict[str, Any]], files: int = 0
+    ) -> SkippingReport:
+        unanswered = [scan | {"reason": self._reason(scan)} for scan in unanswered]
+        return report_of(self._engine, answered, unanswered, Shown(values=self._shows_values(), files=files))
 
     def _reason(self, scan: dict[str, Any]) -> str:
         """Return why a scan asked no index."""
@@ -171,7 +173,7 @@ _DEFAULT = Shown()
 def report_of(
     engine: Engine,
     scans: Iterable[dict[str, Any]],
-    unasked: Iterable[dict[str, Any]] = (),
+    unanswered: Iterable[dict[str, Any]] = (),
     shown: Shown = _DEFAULT,
 ) -> SkippingReport:
     """Build the report on scans that the hook recorded.
@@ -185,7 +187,7 @@ def report_of(
         The engine that answered the scans.
     scans : iterable of dict
         Scans for which the hook requested an answer from the engine.
-    unasked : iterable of dict
+    unanswered : iterable of dict
         Scans without such a request, because they have no index or no filter.
     shown : Shown
         What the report shows.
@@ -202,7 +204,7 @@ def report_of(
         if trace is not None and shown.values:
             report = _with_values(report, trace)
         reports[report.dataset, trace.filters if trace else scan["id"], report.files, report.bytes] = report
-    return SkippingReport((*reports.values(), *(_unasked(_dataset(engine, scan), scan) for scan in unasked)))
+    return SkippingReport((*reports.values(), *(_unanswered(_dataset(engine, scan), scan) for scan in unanswered)))
 
 
 def _dataset(engine: Engine, scan: dict[str, Any]) -> str:
@@ -256,7 +258,7 @@ def _with_values(report: ScanReport, trace: ScanTrace) -> ScanReport:
     )
 
 
-def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
+def _unanswered(dataset: str, scan: dict[str, Any]) -> ScanReport:
     files, size = scan["files"], scan["bytes"]
     return ScanReport(
         dataset=dataset,

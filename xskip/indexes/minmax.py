@@ -104,10 +104,14 @@ class MinMaxClause(ColumnClause):
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """Return false for files where no value between the bounds can match; null where a needed bound is unknown."""
         operand = self.leaf.operand
-        bounds, asked, unasked = once(cast_type(operand), lambda: bounds_in(operand, values))
+        bounds, has_bounds, verdict_without_bounds = once(cast_type(operand), lambda: bounds_in(operand, values))
         found = possible(self.leaf, bounds)
         # bounds ignore NULL rows: where a NULL row may match, every file with metadata stays
-        return pc.invert(unasked) if null_may_match(self.leaf) else pc.if_else(asked, found, unasked)
+        return (
+            pc.invert(verdict_without_bounds)
+            if null_may_match(self.leaf)
+            else pc.if_else(has_bounds, found, verdict_without_bounds)
+        )
 
 
 def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
@@ -124,16 +128,16 @@ def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArr
     -------
     bounds : Bounds
         The bounds of the operand.
-    asked : pyarrow.BooleanArray
+    has_bounds : pyarrow.BooleanArray
         Whether the file has at least one bound.
-    unasked : pyarrow.BooleanArray
+    verdict_without_bounds : pyarrow.BooleanArray
         The verdict for a file without bounds: false if the struct is valid, because the file then holds no value except
         NULL; null if the struct is null.
     """
     low, high = (pc.struct_field(values, side) for side in (0, 1))
-    unasked = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
+    verdict_without_bounds = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
     return (
         Bounds.of(operand, low, high, within=values),
         pc.or_(low.is_valid(), high.is_valid()),
-        unasked,
+        verdict_without_bounds,
     )

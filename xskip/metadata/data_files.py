@@ -143,13 +143,13 @@ def compare_files(
         return fresh, alive
     old, there = np.full(len(listed), False), np.full(len(known), False)
     found = pc.index_in(listed.names, known.names).fill_null(-1).to_numpy()
-    asked = np.flatnonzero(found >= 0)
-    found = found[asked]
-    same = _are_same(listed, asked, known, found)
-    old[asked[same]], there[found[same]] = True, True
-    asked, left = asked[~same], np.delete(np.arange(len(known)), found)
-    if len(asked) and len(left):  # the metadata can hold a name more than once
-        for i, j in _pairs(listed, asked, known, left):
+    matched = np.flatnonzero(found >= 0)
+    found = found[matched]
+    same = _are_same(listed, matched, known, found)
+    old[matched[same]], there[found[same]] = True, True
+    matched, left = matched[~same], np.delete(np.arange(len(known)), found)
+    if len(matched) and len(left):  # the metadata can hold a name more than once
+        for i, j in _pairs(listed, matched, known, left):
             old[i], there[j] = True, True
     return np.flatnonzero(~old), there
 
@@ -168,17 +168,17 @@ def count_changed(missing: DataFiles, stale: DataFiles) -> int:
 
 
 def _pairs(
-    listed: DataFiles, asked: npt.NDArray[np.int64], known: DataFiles, left: npt.NDArray[np.int64]
+    listed: DataFiles, matched: npt.NDArray[np.int64], known: DataFiles, left: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
     """Yield the position of a listed file with that of the first known file of the same name, time and size."""
-    left = left[pc.is_in(known.names.take(pa.array(left)), listed.names.take(pa.array(asked))).to_numpy(False)]
+    left = left[pc.is_in(known.names.take(pa.array(left)), listed.names.take(pa.array(matched))).to_numpy(False)]
     some = known.take(pa.array(left))
     first: dict[tuple[str, int, int | None], int] = {}
     for j, *key in zip(left, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True):
         first.setdefault((key[0], key[1], key[2]), int(j))
-    some = listed.take(pa.array(asked))
+    some = listed.take(pa.array(matched))
     for i, name, time, size in zip(
-        asked, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True
+        matched, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True
     ):
         found = [j for each in (size, None) if (j := first.get((name, time, each))) is not None]
         if found:

@@ -156,8 +156,8 @@ def _by_fallback(node: Node) -> Predicate | None:
     if _nesting(first) >= _MAX_NESTING or len(others) >= _MAX_ARGUMENTS:
         return None
     other = others[0] if len(others) == 1 else ["Coalesce", others]
-    asked = (first, other) if place == 0 else [_rebuilt(condition, place, value) for value in (first, other)]
-    on_first, on_others = map(_predicate, asked)
+    alternatives = (first, other) if place == 0 else [_rebuilt(condition, place, value) for value in (first, other)]
+    on_first, on_others = map(_predicate, alternatives)
     if isinstance(on_first, Unknown):
         return None
     whole = _by_form(condition)

@@ -34,17 +34,17 @@ final class ExecutedScan implements Json.Value {
     isPartitionFiltered = scan.isPartitionFiltered();
     filesRead = scan.filesRead();
     records = scan.records();
-    sizes = wasAsked() ? new long[] {0, 0} : scan.sizes();
+    sizes = isAnswered() ? new long[] {0, 0} : scan.sizes();
   }
 
   /** Returns the root of the dataset. */
   String dataset() {
-    return wasAsked() ? ((ScanRecord) records.get(0)).root() : path;
+    return isAnswered() ? ((ScanRecord) records.get(0)).root() : path;
   }
 
   /** Returns listed files and bytes, kept files and bytes, and how many nanoseconds xskip took. */
   long[] totals() {
-    if (!wasAsked()) {
+    if (!isAnswered()) {
       return new long[] {sizes[0], sizes[1], sizes[0], sizes[1], 0};
     }
     long nanos = 0;
@@ -52,12 +52,12 @@ final class ExecutedScan implements Json.Value {
       nanos += record.nanos();
     }
     // Each index lists what the one before it has kept.
-    long[] first = ((ScanRecord) records.get(0)).counts();
-    long[] last = ((ScanRecord) records.get(records.size() - 1)).counts();
-    return new long[] {first[0], first[1], last[3], last[4], nanos};
+    ScanRecord first = (ScanRecord) records.get(0);
+    ScanRecord last = (ScanRecord) records.get(records.size() - 1);
+    return new long[] {first.listed(), first.listedBytes(), last.kept(), last.keptBytes(), nanos};
   }
 
-  private boolean wasAsked() {
+  private boolean isAnswered() {
     return records != null && !records.isEmpty();
   }
 
@@ -68,7 +68,7 @@ final class ExecutedScan implements Json.Value {
     json.writeStringField("table", table);
     json.writeStringField("format", format);
     json.writeBooleanField("indexed", isIndexed);
-    json.writeBooleanField("asked", wasAsked());
+    json.writeBooleanField("answered", isAnswered());
     json.writeNumberField("files", sizes[0]);
     json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", refusal);

@@ -110,7 +110,7 @@ public final class PhysicalScans {
     json.writeStringField("table", scan.table());
     json.writeStringField("format", scan.format());
     json.writeBooleanField("indexed", scan.isIndexed());
-    json.writeBooleanField("asked", ScanLog.lastId() > before);
+    json.writeBooleanField("answered", ScanLog.lastId() > before);
     json.writeNumberField("files", sizes[0]);
     json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", scan.refusal());

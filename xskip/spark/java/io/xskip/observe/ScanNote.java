@@ -27,8 +27,8 @@ final class ScanNote {
     if (records.isEmpty()) {
       return "xskip: no filter reaches this scan";
     }
-    long kept = ((ScanRecord) records.get(records.size() - 1)).counts()[3];
-    long listed = ((ScanRecord) records.get(0)).counts()[0];
+    long kept = ((ScanRecord) records.get(records.size() - 1)).kept();
+    long listed = ((ScanRecord) records.get(0)).listed();
     long indexes = 0;
     for (ScanRecord scan : records) {
       indexes += scan.indexes();

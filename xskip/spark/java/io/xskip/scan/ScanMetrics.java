@@ -134,12 +134,12 @@ public final class ScanMetrics {
     long indexes = 0;
     long nanos = 0;
     for (ScanRecord scan : records) {
-      skippedBytes += scan.counts()[1] - scan.counts()[4];
-      skipped += scan.counts()[0] - scan.counts()[3];
+      skippedBytes += scan.listedBytes() - scan.keptBytes();
+      skipped += scan.listed() - scan.kept();
       indexes += scan.indexes();
       nanos += scan.nanos();
     }
-    long listed = ((ScanRecord) records.get(0)).counts()[0];
+    long listed = ((ScanRecord) records.get(0)).listed();
     long millis = (nanos + HALF_MILLI) / (2 * HALF_MILLI);
     long[] values = {skippedBytes, listed, skipped, indexes, millis};
     VectorBuilder<Tuple2<Object, Object>> updates = new VectorBuilder<>();

@@ -85,9 +85,24 @@ public final class ScanRecord implements Json.Value {
     return query;
   }
 
-  /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
-  public long[] counts() {
-    return counts;
+  /** Returns the number of listed files. */
+  public long listed() {
+    return counts[0];
+  }
+
+  /** Returns the sum of the sizes of the listed files. */
+  public long listedBytes() {
+    return counts[1];
+  }
+
+  /** Returns the number of files that the scan reads. */
+  public long kept() {
+    return counts[3];
+  }
+
+  /** Returns the sum of the sizes of the files that the scan reads. */
+  public long keptBytes() {
+    return counts[4];
   }
 
   /** Returns how many indexes the answer is based on. */
@@ -107,8 +122,8 @@ public final class ScanRecord implements Json.Value {
 
   /** Adds the counts and times to the counters of the process. */
   public void addToCounters() {
-    long[] files = {counts[0], counts[0] - counts[3]};
-    long[] bytes = {counts[1], counts[1] - counts[4]};
+    long[] files = {listed(), listed() - kept()};
+    long[] bytes = {listedBytes(), listedBytes() - keptBytes()};
     SkippingSource.count(files, bytes, nanos());
   }
 

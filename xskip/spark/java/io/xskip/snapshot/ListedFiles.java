@@ -19,7 +19,7 @@ import org.apache.hadoop.fs.FileStatus;
 public final class ListedFiles {
   private static final int[][] NONE = new int[0][];
 
-  private final BitSet asked;
+  private final BitSet unlistedOrdinals;
   private final int[][] ordinals;
   private final WeakReference<FileOrdinals[]> listing;
   private final RootNames names;
@@ -29,17 +29,17 @@ public final class ListedFiles {
   /**
    * Creates the files of an answer.
    *
-   * @param asked the ordinals of files of the snapshot that no listing contains, or null
+   * @param unlistedOrdinals the ordinals of files of the snapshot that no listing contains, or null
    * @param listing the files of a listing, or null
    * @param names the names of the root, or null if it has only one
    */
-  ListedFiles(BitSet asked, FileOrdinals[] listing, RootNames names, SkipBits answer) {
-    this.asked = asked == null ? new BitSet() : asked;
+  ListedFiles(BitSet unlistedOrdinals, FileOrdinals[] listing, RootNames names, SkipBits answer) {
+    this.unlistedOrdinals = unlistedOrdinals == null ? new BitSet() : unlistedOrdinals;
     this.listing = new WeakReference<>(listing);
     this.names = names;
     this.answer = answer;
     ordinals = listing == null ? NONE : new int[listing.length][];
-    int total = this.asked.cardinality();
+    int total = this.unlistedOrdinals.cardinality();
     for (int i = 0; i < ordinals.length; i++) {
       ordinals[i] = listing[i].all();
       total += ordinals[i].length;
@@ -80,7 +80,9 @@ public final class ListedFiles {
   private int[] flat() {
     int[] all = new int[count];
     int end = 0;
-    for (int ordinal = asked.nextSetBit(0); ordinal >= 0; ordinal = asked.nextSetBit(ordinal + 1)) {
+    for (int ordinal = unlistedOrdinals.nextSetBit(0);
+        ordinal >= 0;
+        ordinal = unlistedOrdinals.nextSetBit(ordinal + 1)) {
       all[end] = ordinal;
       end++;
     }

@@ -29,7 +29,7 @@ public final class PruningAnswer {
   private final PruningCounts counts = new PruningCounts();
 
   /** The files to which {@link #keeps} was applied, by their ordinals; null before the first. */
-  private BitSet asked = null;
+  private BitSet unlistedOrdinals = null;
 
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
@@ -63,7 +63,7 @@ public final class PruningAnswer {
 
   /** Returns the files to which the answer was applied, for reports. */
   public ListedFiles files() {
-    return new ListedFiles(asked, filtered, names, bits);
+    return new ListedFiles(unlistedOrdinals, filtered, names, bits);
   }
 
   /** Returns whether the answer is about the files of the snapshot with a token. */
@@ -83,10 +83,10 @@ public final class PruningAnswer {
   }
 
   private void note(int ordinal) {
-    if (asked == null) {
-      asked = new BitSet(snapshot.count());
+    if (unlistedOrdinals == null) {
+      unlistedOrdinals = new BitSet(snapshot.count());
     }
-    asked.set(ordinal);
+    unlistedOrdinals.set(ordinal);
   }
 
   /**
