@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import sys
 import zipfile
 from pathlib import Path
@@ -100,14 +102,30 @@ def test_only_the_user_can_read_and_write_a_jar(folder: Path, mask: int) -> None
 
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
 @pytest.mark.parametrize("place", ["jar", "folder", "parent"])
-def test_what_others_can_write_is_not_used(folder: Path, place: str, mode: int) -> None:
+def test_what_others_can_write_is_not_used(
+    folder: Path, place: str, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """[JVM-CC-2]"""
+    monkeypatch.setattr(class_cache, "_is_private_group", lambda _: False)
     path = stored(folder)
     changed = {"jar": path, "folder": folder, "parent": folder.parent}[place]
     changed.chmod(mode)
     assert find_jar(folder, NAME) is None
     assert (store_jar(folder, NAME, write) is None) == (place != "jar")
     assert (find_jar(folder, NAME) is None) == (place != "jar")
+
+
+def test_the_private_group_of_a_user_is_the_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[JVM-CC-2] With the umask 002 of such systems, the group can write."""
+    path = stored(folder)
+    user, group = pwd.getpwuid(os.getuid()), path.stat().st_gid
+    folder.chmod(0o770)
+    members = [user.pw_name]
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd((user.pw_name, "", 0, group, "", "", "")))
+    monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((user.pw_name, "", group, members)))
+    assert find_jar(folder, NAME) == path
+    members.append("other")
+    assert find_jar(folder, NAME) is None
 
 
 def test_a_parent_where_only_owners_rename_is_used(folder: Path) -> None:

@@ -100,12 +100,25 @@ def _is_private(path: Path) -> bool:
     real = path.resolve()
     for place in (real, *real.parents):
         status = place.stat()
-        is_shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+        by_group = status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid)
+        is_shared = bool(by_group or status.st_mode & stat.S_IWOTH)
         # in a folder such as /tmp, all may write, and only the owner of an entry may rename or remove it
         is_sticky = place != real and bool(status.st_mode & stat.S_ISVTX)
         if status.st_uid not in (os.getuid(), _ROOT) or (is_shared and not is_sticky):
             return False
     return True
+
+
+def _is_private_group(group: int) -> bool:
+    """Return whether a group has the user's name and no other member, as many systems make one for each user."""
+    import grp
+    import pwd
+
+    try:
+        user, entry = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return entry.gr_name == user.pw_name and user.pw_gid == group and set(entry.gr_mem) <= {user.pw_name}
 
 
 def _remove_oldest(folder: Path) -> None:

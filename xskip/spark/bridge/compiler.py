@@ -171,11 +171,12 @@ def classes_jar(spark: SparkSession, *, of_tables: bool = False) -> Path:
     """
     with _compiling:
         gateway = spark.sparkContext._gateway
-        if any(known is not gateway for known, _ in _jars):  # another JVM, whose Spark can be another
+        if any(other is not gateway for other, _ in _jars):  # another JVM, whose Spark can be another
             _jars.clear()
-        if (gateway, of_tables) not in _jars:
-            _jars[gateway, of_tables] = _find_or_compile(spark, of_tables=of_tables)
-        return _jars[gateway, of_tables]
+        known = _jars.get((gateway, of_tables))
+        if known is None or not known.exists():  # another process can remove an old jar
+            known = _jars[gateway, of_tables] = _find_or_compile(spark, of_tables=of_tables)
+        return known
 
 
 def _find_or_compile(spark: SparkSession, *, of_tables: bool) -> Path:
