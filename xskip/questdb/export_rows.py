@@ -8,6 +8,7 @@ from itertools import zip_longest
 from operator import or_
 from typing import TYPE_CHECKING
 
+from xskip.expressions.operands import in_backticks
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column
 
@@ -43,7 +44,7 @@ def rows_in(table: DataFrame, timestamp: Column, ranges: Sequence[tuple[int, int
 def _between(timestamp: Column, start: int, end: int) -> SparkColumn:
     from pyspark.sql import functions as F
 
-    time = F.col("`" + timestamp.name.replace("`", "``") + "`")
+    time = F.col(in_backticks(timestamp.name))
     bounds = [F.lit(start), F.lit(end)]
     if timestamp.type_code != NANOSECOND_TIMESTAMP:
         bounds = [F.timestamp_micros(bound) for bound in bounds]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
+from xskip.expressions.operands import in_backticks
 from xskip.questdb.export_plan import folder_units
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata
@@ -145,7 +146,7 @@ def write(rows: DataFrame, columns: Sequence[Column], clock: Clock, to: str, for
     renamed = rows.withColumnsRenamed({name: stored for name, stored in names.items() if name != stored})
     units = {form.prefix + unit: value for unit, value in _unit_values(clock, form.timestamp).items()}
     placed = renamed.withColumns({**units, _POSITION: F.monotonically_increasing_id()})
-    ordered = placed.sortWithinPartitions(*units, F.col(_quoted(form.timestamp.name)), _POSITION).drop(_POSITION)
+    ordered = placed.sortWithinPartitions(*units, F.col(in_backticks(form.timestamp.name)), _POSITION).drop(_POSITION)
     ordered.write.format(form.format).partitionBy(*units).mode("append").options(**form.options).save(to)
 
 
@@ -162,7 +163,7 @@ def read_back(spark: SparkSession, paths: Sequence[str], clock: Clock, form: Fil
     """
     from pyspark.sql import functions as F
 
-    time = F.col(_quoted(form.timestamp.name))
+    time = F.col(in_backticks(form.timestamp.name))
     ticks = time if form.timestamp.type_code == NANOSECOND_TIMESTAMP else F.unix_micros(time)
     samples = F.percentile_approx(ticks, [i / _SAMPLES for i in range(_SAMPLES + 1)], _ACCURACY)
     files = spark.read.format(form.format).load(list(paths))
@@ -185,7 +186,7 @@ def _unit_values(clock: Clock, timestamp: ColdColumn) -> dict[str, SparkColumn]:
     """Return the values in the names of a partition's folders, by the unit."""
     from pyspark.sql import functions as F
 
-    name = _quoted(timestamp.name)
+    name = in_backticks(timestamp.name)
     # servers take no times before 1970, so that the division rounds down
     time = f"timestamp_micros({name} div 1000)" if timestamp.type_code == NANOSECOND_TIMESTAMP else name
     year = "yearofweek" if clock.unit is PartitionUnit.WEEK else "year"
@@ -195,7 +196,3 @@ def _unit_values(clock: Clock, timestamp: ColdColumn) -> dict[str, SparkColumn]:
         unit: F.expr(f"COALESCE(LPAD(EXTRACT({year if unit == 'year' else unit} FROM {time}), {width}, '0'), '')")
         for unit, width in digits.items()
     }
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from xskip.errors import ArgumentError, DatasetError, shown
+from xskip.expressions.operands import in_backticks
 from xskip.results.scan_source import ScanSource
 
 __all__ = ["ddl_of_file", "scan_spark"]
@@ -89,7 +90,7 @@ def ddl_of_file(source: ScanSource, names: pa.Array, schema: pa.Schema, partitio
         kinds = {each.name: "timestamp_ntz" if each.name in local else "timestamp" for each in schema}
         fields = {each.name: _of_arrow(each.type, kinds[each.name]) for each in schema}
     columns = {name: kind for name, kind in fields.items() if name not in partitions} | dict(partitions)
-    return ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
+    return ", ".join(f"{in_backticks(name)} {kind}" for name, kind in columns.items())
 
 
 def _local_columns(source: ScanSource, names: pa.Array, footer: Any) -> set[str]:
@@ -113,17 +114,13 @@ def _local_columns(source: ScanSource, names: pa.Array, footer: Any) -> set[str]
     return {each["name"] for each in fields if "local-timestamp" in json.dumps(each["type"])}
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _of_json(kind: Any) -> str:
     """Return a type in DDL from Spark's JSON."""
     if isinstance(kind, str):
         return kind
     match kind["type"]:
         case "struct":
-            fields = (f"{_quoted(each['name'])}: {_of_json(each['type'])}" for each in kind["fields"])
+            fields = (f"{in_backticks(each['name'])}: {_of_json(each['type'])}" for each in kind["fields"])
             return f"struct<{', '.join(fields)}>"
         case "array":
             return f"array<{_of_json(kind['elementType'])}>"
@@ -142,7 +139,7 @@ def _of_arrow(kind: pa.DataType, zoneless: str) -> str:
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_struct(kind):
-        fields = (f"{_quoted(each.name)}: {_of_arrow(each.type, zoneless)}" for each in kind)
+        fields = (f"{in_backticks(each.name)}: {_of_arrow(each.type, zoneless)}" for each in kind)
         return f"struct<{', '.join(fields)}>"
     if pa.types.is_map(kind):
         return f"map<{_of_arrow(kind.key_type, zoneless)}, {_of_arrow(kind.item_type, zoneless)}>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from xskip.expressions.operands import join_path
+from xskip.expressions.operands import in_backticks
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -26,7 +26,7 @@ def text_guard(columns: Iterable[tuple[str, ...]]) -> str:
     >>> text_guard([("a", "b")])
     "CASE WHEN `a`.`b` RLIKE '^[^0-9A-Za-z+-]*(T|[0-9]{1,2}:)' THEN true END"
     """
-    return _guard(_is_time(".".join(map(_quoted, path))) for path in columns)
+    return _guard(_is_time(".".join(map(in_backticks, path))) for path in columns)
 
 
 def has_time_text(columns: Iterable[tuple[str, DataType]]) -> str:
@@ -37,7 +37,7 @@ def has_time_text(columns: Iterable[tuple[str, DataType]]) -> str:
     columns : iterable of (str, DataType)
         The top-level columns, with their types before timestamps became texts.
     """
-    return _guard(test for name, kind in columns for test in _tests(_quoted(name), kind, _is_time, 0))
+    return _guard(test for name, kind in columns for test in _tests(in_backticks(name), kind, _is_time, 0))
 
 
 def is_recent(columns: Iterable[tuple[str, DataType]]) -> str:
@@ -45,7 +45,7 @@ def is_recent(columns: Iterable[tuple[str, DataType]]) -> str:
 
     It is empty if no column has timestamps.
     """
-    tests = [test for name, kind in columns for test in _tests(_quoted(name), kind, _is_present, 0)]
+    tests = [test for name, kind in columns for test in _tests(in_backticks(name), kind, _is_present, 0)]
     return _guard(tests) if tests else ""
 
 
@@ -69,7 +69,7 @@ def _tests(sql: str, kind: DataType, test: Callable[[str], str], depth: int) -> 
     if isinstance(kind, TimestampType):
         return [test(sql)]
     if isinstance(kind, StructType):
-        parts = [(f"{sql}.{_quoted(field.name)}", field.dataType) for field in kind.fields]
+        parts = [(f"{sql}.{in_backticks(field.name)}", field.dataType) for field in kind.fields]
         return [found for part, of_part in parts for found in _tests(part, of_part, test, depth)]
     lists = []
     if isinstance(kind, ArrayType):
@@ -82,8 +82,3 @@ def _tests(sql: str, kind: DataType, test: Callable[[str], str], depth: int) -> 
         for values, of_values in lists
         if (tests := _tests(each, of_values, test, depth + 1))
     ]
-
-
-def _quoted(name: str) -> str:
-    quoted = join_path((name,))
-    return quoted if quoted.startswith("`") else f"`{quoted}`"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from xskip.errors import UnsupportedTypeError
+from xskip.expressions.operands import in_backticks
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, column_type, keeps_values
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.snapshot import Snapshot
@@ -109,7 +110,7 @@ def _selection(columns: Sequence[Column], changes: _Changes, file_format: str) -
     """Return the columns of the table as SQL over the columns of files."""
     stored = [(column, changes.get(column.name, column)) for column in columns]
     texts = [_absent(column) if found is None else _converted(found, column, file_format) for column, found in stored]
-    return [f"{text} AS {_quoted(column.name)}" for text, column in zip(texts, columns, strict=True)]
+    return [f"{text} AS {in_backticks(column.name)}" for text, column in zip(texts, columns, strict=True)]
 
 
 def _absent(column: Column) -> str:
@@ -126,7 +127,7 @@ def _stored_type(stored: ColdColumn | Column, file_format: str) -> Any:
 
 def _converted(stored: ColdColumn | Column, column: Column, file_format: str) -> str:
     """Return values of files in the type that the column has now."""
-    name = _quoted(stored.name)
+    name = in_backticks(stored.name)
     if _stored_type(stored, file_format) == spark_type(column.type_code, column.name):
         return name
     if column.type_code == NANOSECOND_TIMESTAMP:
@@ -145,7 +146,3 @@ def _sql_type_of(kind: Any) -> str:
     if isinstance(kind, dict):
         return f"ARRAY<{_sql_type_of(kind['elementType'])}>"
     return _SQL_TYPES.get(str(kind), str(kind))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
