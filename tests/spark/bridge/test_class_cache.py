@@ -7,12 +7,15 @@ import os
 import pwd
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.programs import run
-from xskip.spark.bridge import class_cache
+from xskip.spark.bridge import class_cache, compiler
 from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
 
 NAME = "hook-1.jar"
@@ -75,6 +78,20 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
         file.truncate(size // 2)
     assert outputs(str(folder), tmp_path, 1) == [[1, 3, 1]]
     assert jar.stat().st_size == size
+
+
+@pytest.mark.parametrize("can_read", [True, False])
+def test_a_jvm_that_cannot_read_the_jar_gets_its_content(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, can_read: bool
+) -> None:
+    """[JVM-CC-5]"""
+    monkeypatch.setattr(compiler, "_can_read", lambda *_: can_read)
+    jvm: Any = spark._jvm
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    rule = compiler._loader(jvm, compiler.classes_jar(spark), parent).loadClass(compiler.RULE_CLASS)
+    location = rule.getProtectionDomain().getCodeSource().getLocation()
+    assert (location is not None) == can_read
+    assert rule.getName() == compiler.RULE_CLASS  # py4j would call its methods on the session's own rule
 
 
 def test_the_folder_is_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +206,14 @@ def test_a_write_that_fails_leaves_nothing(folder: Path) -> None:
 
     assert store_jar(folder, NAME, fail) is None
     assert list(folder.iterdir()) == []
+
+
+def test_many_threads_store_jars(folder: Path) -> None:
+    """[JVM-CC-3] Each gets its jar, although all of them remove the oldest ones."""
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda i: store_jar(folder, f"hook-{i}.jar", write), range(200)))
+    assert [path.name for path in paths if path is not None] == [f"hook-{i}.jar" for i in range(200)]
+    assert len(list(folder.iterdir())) <= 16 + 8
 
 
 def test_the_jars_that_were_used_last_stay(folder: Path) -> None:

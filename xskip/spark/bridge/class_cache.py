@@ -49,12 +49,12 @@ def find_jar(folder: Path, name: str) -> Path | None:
     try:
         if not path.exists():
             return None
-        if not _is_private(path) or not zipfile.is_zipfile(path):
-            _log.debug("xskip does not use %s: others can write to it, or it is damaged", path)
+        if not _is_private(path):
+            _log.debug("xskip does not use %s: others can write to it", path)
             return None
         with zipfile.ZipFile(path) as jar:
-            if jar.testzip() is not None:
-                return None
+            if (damaged := jar.testzip()) is not None:
+                raise zipfile.BadZipFile(f"{damaged} is damaged")
         os.utime(path)  # the jars that were used last stay
     except (OSError, zipfile.BadZipFile) as error:
         _log.debug("xskip cannot read %s: %s", path, error)
@@ -88,10 +88,11 @@ def store_jar(folder: Path, name: str, write: Callable[[str], None]) -> Path | N
         finally:
             with suppress(FileNotFoundError):
                 os.remove(partial)
-        _remove_oldest(folder)
     except OSError as error:
         _log.debug("xskip cannot keep classes in %s: %s", folder, error)
         return None
+    with suppress(OSError):  # another process removes the same jars
+        _remove_oldest(folder)
     return folder / name
 
 

@@ -212,9 +212,24 @@ def _cache_key(spark: SparkSession) -> str | None:
 
 def _loader(jvm: Any, jar: Path, parent: Any) -> Any:
     """Return a class loader of a jar."""
+    if not _can_read(jvm, jar):  # the JVM runs as another user, or on another machine
+        util, files = jvm.org.codehaus.commons.compiler.util, jvm.java.util.HashMap()
+        for name, content in _class_files(jar).items():
+            files.put(name, content)
+        return util.ResourceFinderClassLoader(util.resource.MapResourceFinder(files), parent)
     urls = jvm.java.lang.reflect.Array.newInstance(jvm.java.net.URL._java_lang_class, 1)
     urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
     return jvm.java.net.URLClassLoader(urls, parent)
+
+
+def _can_read(jvm: Any, jar: Path) -> bool:
+    return bool(jvm.java.io.File(str(jar)).canRead())
+
+
+def _class_files(jar: Path) -> dict[str, bytes]:
+    """Return the class files of a jar by their paths in it."""
+    with zipfile.ZipFile(jar) as opened:
+        return {name: opened.read(name) for name in opened.namelist() if name.endswith(".class")}
 
 
 def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> dict[str, bytes]:
@@ -247,11 +262,7 @@ def write_jar(spark: SparkSession, path: str) -> None:
     path : str
         The local path of the jar.
     """
-    classes: dict[str, bytes] = {}
-    for of_tables in (False, True):
-        with zipfile.ZipFile(classes_jar(spark, of_tables=of_tables)) as jar:
-            classes |= {name: jar.read(name) for name in jar.namelist() if name.endswith(".class")}
-    _write(spark, path, classes)
+    _write(spark, path, _class_files(classes_jar(spark)) | _class_files(classes_jar(spark, of_tables=True)))
 
 
 def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None:
