@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from xskip.errors import SettingError
 from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
 from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.location import metadata_directory
@@ -113,8 +114,10 @@ class ReportMaker:
         if not scan["path"]:
             return "Spark's partition pruning leaves no partition of the table"
         with suppress(Exception):  # a report does not fail because of a hint
-            if invalid := LOCATION.error(str(self._spark.conf.get(LOCATION.key, ""))):
-                return str(invalid)
+            try:
+                self._engine.settings.of(self._spark, LOCATION)
+            except SettingError as error:
+                return str(error)
             if self._has_index(scan["path"]):
                 return "the index did not exist when Spark planned this query; a new DataFrame uses it"
         if self._engine.settings.or_default(self._spark, LOCATION):

@@ -38,7 +38,7 @@ __all__ = ["Build", "OnError"]
 
 OnError = Literal["raise", "skip"]
 _log = logging.getLogger("xskip.builds")
-_FORM = WriteOptions()
+_WRITE_OPTIONS = WriteOptions()
 Positions = npt.NDArray[np.int64]
 _SMALL_ROWS = 10_000
 _MAX_SMALL = 16
@@ -77,7 +77,7 @@ class Build:
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
     on_error: OnError
-    write_options: WriteOptions = _FORM
+    write_options: WriteOptions = _WRITE_OPTIONS
     collected: Collected = field(default_factory=Collected)
     failed: dict[str, str] = field(default_factory=dict)
     operation: str = "refresh"
@@ -123,7 +123,7 @@ class Build:
         if snapshot is None:
             check_root(self.source, listed)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
-        self._own_ambiguous_names()
+        self._add_ambiguous_names()
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
         if ours and outdated is not None and (outdated & alive).any():
             names = ours.load(()).files.names.filter(pa.array(outdated & alive))
@@ -169,7 +169,7 @@ class Build:
         assert self._listed is not None
         return self._listed
 
-    def _own_ambiguous_names(self) -> None:
+    def _add_ambiguous_names(self) -> None:
         own = self.write_options.own | ambiguous_indexes(self.source.df.schema, self.planned)
         self.write_options = replace(self.write_options, own=own)
 

@@ -67,7 +67,7 @@ _GROUP_BYTES = 16 << 20
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 # Spark derives the calendar of dates from this entry; from 3.0.0 on it is the Gregorian calendar
 _WRITES_LIKE = b"4.0.0"
-_FORM = WriteOptions()
+_WRITE_OPTIONS = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,9 @@ class MetadataFile:
         )
 
 
-def encode(table: MetadataTable, table_identifier: str, path: Path, write_options: WriteOptions = _FORM) -> None:
+def encode(
+    table: MetadataTable, table_identifier: str, path: Path, write_options: WriteOptions = _WRITE_OPTIONS
+) -> None:
     """Write a metadata table as a metadata file at ``path``, which must be on a local disk.
 
     Raises

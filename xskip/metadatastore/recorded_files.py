@@ -17,7 +17,7 @@ from xskip.metadatastore.versions import WriteOptions
 
 __all__ = ["open_recorded", "write_files"]
 
-_FORM = WriteOptions()
+_WRITE_OPTIONS = WriteOptions()
 
 
 def open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
@@ -62,7 +62,7 @@ def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptErro
 
 
 def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int, write_options: WriteOptions = _FORM
+    table: MetadataTable, table_identifier: str, folder: Path, first: int, write_options: WriteOptions = _WRITE_OPTIONS
 ) -> list[tuple[Path, RecordedFile]]:
     """Write a metadata table as one or more complete local files.
 

@@ -20,7 +20,7 @@ from xskip.questdb_files.transaction_file import PartitionRecord, Transaction
 
 __all__ = ["Piece", "Pieces"]
 
-_MIN, _GREATEST = -(1 << 63), (1 << 63) - 1
+_MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,13 @@ class Pieces(Sequence[Piece]):
         path = f"{self._data}/{self._metadata.clock.folder(record.timestamp, record.name_txn)}"
         return Piece(
             position, record, path, int(self._rows[position]), None if start == _MIN else start,
-            None if end == _GREATEST else end,
+            None if end == _MAX else end,
         )  # fmt: skip
 
     def overlapping(self, start: int | None, end: int | None) -> Iterator[Piece]:
         """Yield the pieces that can have rows in a half-open range of time."""
         # the greatest number as the end of a piece means that the piece has no known end
-        first = 0 if start is None else int(np.searchsorted(self._ends, min(start, _GREATEST - 1), side="right"))
+        first = 0 if start is None else int(np.searchsorted(self._ends, min(start, _MAX - 1), side="right"))
         stop = len(self) if end is None else int(np.searchsorted(self._starts, end, side="left"))
         for position in range(first, stop):
             yield self[position]
@@ -125,7 +125,7 @@ class Pieces(Sequence[Piece]):
         least, greatest = self._transaction.least, self._transaction.greatest
         starts = self._transaction.entries[:, 0].copy()
         ends = self._metadata.clock.ends(starts)
-        ends = np.where(ends > starts, ends, _GREATEST)  # the last partition can end after all times
+        ends = np.where(ends > starts, ends, _MAX)  # the last partition can end after all times
         if (np.diff(starts) <= 0).any():
             raise TableDamagedError("the partitions of a table are not in the order of time", where=str(self._data))
         ends[:-1] = np.minimum(ends[:-1], starts[1:])
@@ -139,8 +139,8 @@ class Pieces(Sequence[Piece]):
         """Return the bounds of a table without partitions; servers leave the least time unknown."""
         least, greatest = self._transaction.least, self._transaction.greatest
         designated = self._metadata.timestamp is not None
-        known = designated and least <= greatest < _GREATEST
+        known = designated and least <= greatest < _MAX
         return (
             np.full(len(self._rows), least if known else _MIN),
-            np.full(len(self._rows), greatest + 1 if designated and greatest < _GREATEST else _GREATEST),
+            np.full(len(self._rows), greatest + 1 if designated and greatest < _MAX else _MAX),
         )

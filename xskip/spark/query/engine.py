@@ -190,7 +190,7 @@ class Engine:
     def _prune(self, request: ScanRequest, loaded: LoadedIndex, profile: ReadProfile, evaluator: Evaluator) -> Decision:
         """Decide for every file of an index whether the scan can skip the file."""
         snapshot = loaded.snapshot
-        catalog = _available(request, snapshot, profile)
+        catalog = _index_catalog(request, snapshot, profile)
         predicate = to_predicate(request.filters, evaluator, with_conditions=catalog.has_conditions)
         clause = translate(predicate, catalog)
         needed = requirements(clause)
@@ -231,7 +231,7 @@ def _missing_index(storage: Storage, location: IndexLocation) -> str:
     return str(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
 
 
-def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> IndexCatalog:
+def _index_catalog(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> IndexCatalog:
     """Return the indexes and partition columns of a snapshot that a request can use."""
     differing = snapshot.differing_columns(profile)
     return IndexCatalog(

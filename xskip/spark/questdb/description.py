@@ -24,7 +24,7 @@ from xskip.spark.questdb.tier_parts import Parts, parts
 
 __all__ = ["Cold", "pack"]
 
-_MIN, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_MIN, _MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: The planned size in bytes of a value whose size varies.
 _VARYING_BYTES = 24
 _DIGEST_BYTES = 8
@@ -155,7 +155,7 @@ class _Pieces:
         self.settled &= settled
         modified = numbers[1] if settled else -1
         parquet_size = -1 if piece.record.parquet_size is None else piece.record.parquet_size
-        start, end = _MIN if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
+        start, end = _MIN if piece.start is None else piece.start, _MAX if piece.end is None else piece.end
         size = parquet_size if piece.is_parquet else piece.rows * self._shared(piece.record.timestamp, own).row_bytes
         return [
             piece.record.timestamp, piece.rows, parquet_size, numbers[0], modified, start, end, max(size, 1),
@@ -194,4 +194,4 @@ class _Pieces:
 
 def _signed(number: int) -> int:
     """Return a number of 64 bits as Java has it."""
-    return number - (1 << 64) if number > _GREATEST else number
+    return number - (1 << 64) if number > _MAX else number
