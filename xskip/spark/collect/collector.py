@@ -31,7 +31,7 @@ from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
-from xskip.spark.collect.time_guards import has_time_text, is_recent, text_guard
+from xskip.spark.collect.time_guards import recent_guard, text_guard, timestamp_guard
 from xskip.types.datatypes import Storage, array_of, arrow_type
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Collector:
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
-        recent = self._with_recent_times(rows, planned)
+        recent = self._recent_times(rows, planned)
         guards = (*self._corrupt_records(planned), *_time_texts(planned), *([recent] if recent else ()))
         collected = self._collected(rows, (*planned, *(guard.index for guard in guards)), chosen)
         values, marks = collected[: len(planned)], [_marked(counts) for counts in collected[len(planned) :]]
@@ -252,14 +252,13 @@ class Collector:
         text = self.dataset.corrupt_records(alone=not any(p.index.accumulators for p in planned))
         return (_Guard.of(text, range(len(planned)), _CORRUPT),) if text else ()
 
-    def _with_recent_times(self, rows: DataFrame, planned: tuple[PlannedIndex, ...]) -> _Guard | None:
+    def _recent_times(self, rows: DataFrame, planned: tuple[PlannedIndex, ...]) -> _Guard | None:
         """Return the guard against timestamps of the present day, which can come from times without a date."""
         if self.reading.format not in _WITH_TEXTS:
             return None
-        tests = [is_recent(_columns_of(p, rows)) for p in planned]
-        some = [i for i, test in enumerate(tests) if test]
-        text = is_recent(dict(column for i in some for column in _columns_of(planned[i], rows)).items())
-        return _Guard.of(text, some, _TIME_TEXTS) if some else None
+        guarded = [i for i, each in enumerate(planned) if recent_guard(_columns_of([each], rows))]
+        text = recent_guard(_columns_of(planned, rows))
+        return _Guard.of(text, guarded, _TIME_TEXTS) if guarded else None
 
     def _has_time_texts(
         self, chosen: npt.NDArray[np.int64], recent: pa.Array, rows: DataFrame, planned: tuple[PlannedIndex, ...]
@@ -270,8 +269,7 @@ class Collector:
             return recent
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen[questioned]] = True
-        columns = dict(column for p in planned for column in _columns_of(p, rows))
-        guard = _Guard.of(has_time_text(columns.items()), (), _TIME_TEXTS)
+        guard = _Guard.of(timestamp_guard(_columns_of(planned, rows)), (), _TIME_TEXTS)
         texts = self.dataset.subset(mask, as_texts=True)
         (counts,) = self._collected(texts, (guard.index,), chosen[questioned])
         found = np.zeros(len(chosen), np.bool_)
@@ -329,9 +327,9 @@ def _time_texts(planned: Sequence[PlannedIndex]) -> list[_Guard]:
     ]
 
 
-def _columns_of(planned: PlannedIndex, rows: DataFrame) -> list[tuple[str, DataType]]:
-    """Return the top-level columns that an index reads, and their types."""
-    tops = {path[0].lower() for path in planned.definition.paths}
+def _columns_of(planned: Iterable[PlannedIndex], rows: DataFrame) -> list[tuple[str, DataType]]:
+    """Return the top-level columns that indexes read, and their types."""
+    tops = {path[0].lower() for each in planned for path in each.definition.paths}
     return [(field.name, field.dataType) for field in rows.schema.fields if field.name.lower() in tops]
 
 

@@ -14,7 +14,7 @@ from xskip.expressions.operands import in_backticks
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["has_time_text", "is_recent", "text_guard"]
+__all__ = ["recent_guard", "text_guard", "timestamp_guard"]
 
 #: The start of a time without a date, after signs that Spark passes over; without a backslash, which settings escape.
 _TIME = "^[^0-9A-Za-z+-]*(T|[0-9]{1,2}:)"
@@ -29,7 +29,7 @@ def text_guard(columns: Iterable[tuple[str, ...]]) -> str:
     return _guard(_is_time(".".join(map(in_backticks, path))) for path in columns)
 
 
-def has_time_text(columns: Iterable[tuple[str, DataType]]) -> str:
+def timestamp_guard(columns: Iterable[tuple[str, DataType]]) -> str:
     """Return the guard of columns whose timestamps were read as texts.
 
     Parameters
@@ -40,7 +40,7 @@ def has_time_text(columns: Iterable[tuple[str, DataType]]) -> str:
     return _guard(test for name, kind in columns for test in _tests(in_backticks(name), kind, _is_time, 0))
 
 
-def is_recent(columns: Iterable[tuple[str, DataType]]) -> str:
+def recent_guard(columns: Iterable[tuple[str, DataType]]) -> str:
     """Return an expression that is not NULL for a row with a timestamp that can be a time of the present day.
 
     It is empty if no column has timestamps.

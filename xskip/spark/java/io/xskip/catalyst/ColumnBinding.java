@@ -18,11 +18,16 @@ final class ColumnBinding extends AbstractPartialFunction<Object, Object> {
 
   /** Returns whether an expression is a column, or a field of nested structs in a column. */
   static boolean isColumn(Expression expression) {
+    return root(expression) instanceof AttributeReference;
+  }
+
+  /** Returns the expression in whose structs an expression reads a field; else itself. */
+  static Expression root(Expression expression) {
     Expression root = expression;
     while (root instanceof GetStructField) {
       root = ((GetStructField) root).child();
     }
-    return root instanceof AttributeReference;
+    return root;
   }
 
   /** Returns the names of a column and of the fields of structs in it. */

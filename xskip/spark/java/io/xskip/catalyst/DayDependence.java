@@ -9,12 +9,8 @@ import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
-import org.apache.spark.sql.types.StructField;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
@@ -55,7 +51,7 @@ public final class DayDependence {
   }
 
   private void visit(Expression expression) {
-    if (has(expression.dataType(), TimestampType.class)) {
+    if (NestedTypes.contain(expression.dataType(), TimestampType.class)) {
       visitTimestamps(expression);
     }
     scala.collection.Iterator<?> children = expression.children().iterator();
@@ -70,7 +66,8 @@ public final class DayDependence {
       boolean isText = child.dataType() instanceof StringType;
       if (isText && expression.dataType() instanceof TimestampType) {
         texts.add(child);
-      } else if (has(child.dataType(), StringType.class) || isVariant(child.dataType())) {
+      } else if (NestedTypes.contain(child.dataType(), StringType.class)
+          || isVariant(child.dataType())) {
         isUnknown = true;
       }
     } else if (PARSERS.contains(expression.getClass().getSimpleName())) {
@@ -80,25 +77,6 @@ public final class DayDependence {
 
   private static boolean isVariant(DataType type) {
     return type.typeName().equals("variant");
-  }
-
-  /** Returns whether a type is of a class, or contains such a type. */
-  private static boolean has(DataType type, Class<?> kind) {
-    if (type instanceof ArrayType) {
-      return has(((ArrayType) type).elementType(), kind);
-    }
-    if (type instanceof MapType) {
-      return has(((MapType) type).keyType(), kind) || has(((MapType) type).valueType(), kind);
-    }
-    if (type instanceof StructType) {
-      for (StructField field : ((StructType) type).fields()) {
-        if (has(field.dataType(), kind)) {
-          return true;
-        }
-      }
-      return false;
-    }
-    return kind.isInstance(type);
   }
 
   /** Returns whether the value for a row can depend on the day. */

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -156,12 +155,8 @@ public final class ExpressionEncoder {
   }
 
   private void writeColumn(Expression column) throws IOException {
-    Expression root = column;
-    while (root instanceof GetStructField) {
-      root = ((GetStructField) root).child();
-    }
     json.writeStartArray();
-    json.writeString(isHidden((AttributeReference) root) ? "$meta" : "$");
+    json.writeString(isHidden((AttributeReference) ColumnBinding.root(column)) ? "$meta" : "$");
     json.writeStartArray();
     for (String name : ColumnBinding.path(column)) {
       json.writeString(name);

@@ -1,6 +1,7 @@
 package io.xskip.read;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.catalyst.NestedTypes;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.StringWriter;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 
 /**
  * What decides the values of each column of a relation beside the column's type, the options and
@@ -51,6 +53,7 @@ final class ReadColumns {
   private final String format;
   private final StructType schema;
   private final Map<String, String> options;
+  private final boolean hasTimestampDefault;
 
   /** The text for the modes of reading in {@link #knownMode}, or null before the first request. */
   private volatile String knownText = null;
@@ -61,13 +64,33 @@ final class ReadColumns {
     this.format = format;
     this.schema = schema;
     this.options = options;
+    this.hasTimestampDefault = schema != null && hasTimestampDefault(schema);
+  }
+
+  private static boolean hasTimestampDefault(StructType schema) {
+    for (StructField field : schema.fields()) {
+      if (field.metadata().contains(EXISTS_DEFAULT) && hasTimestamps(field)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean hasTimestamps(StructField field) {
+    return NestedTypes.contain(field.dataType(), TimestampType.class);
+  }
+
+  /** Returns whether Spark reads the text of a default in a time zone. */
+  boolean dependOnZone() {
+    return hasTimestampDefault;
   }
 
   /**
    * Returns the properties as a JSON object.
    *
    * @param conf the settings of the session
-   * @param zone the time zone in which Spark reads the texts of timestamps
+   * @param zone the time zone in which Spark reads the texts of timestamps; it counts if {@link
+   *     #dependOnZone}
    */
   String json(SQLConf conf, String zone) throws Exception {
     String avro = format.equals("avro") ? AvroFields.schemaText(options) : null;
@@ -175,7 +198,7 @@ final class ReadColumns {
       if (metadata.contains(EXISTS_DEFAULT)) {
         String value = metadata.getString(EXISTS_DEFAULT);
         if (!value.trim().equalsIgnoreCase("null")) {
-          String suffix = ReadSchema.hasInstants(field.dataType()) ? " in " + zone : "";
+          String suffix = hasTimestamps(field) ? " in " + zone : "";
           put(properties, "default", ReadSchema.quoted(field.name()), value + suffix);
         }
       }

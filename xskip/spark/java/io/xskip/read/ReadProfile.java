@@ -104,15 +104,22 @@ public final class ReadProfile {
     }
     Json.writeStrings(json, conf);
     json.writeStringField("evaluated", SkippingSettings.evaluated(activeConf));
-    SortedSet<String> zones = new TreeSet<>();
-    for (SQLConf each : new SQLConf[] {activeConf, relationConf, threadConf}) {
-      zones.add(each.sessionLocalTimeZone());
-    }
-    json.writeStringField("columns", columns.json(relationConf, String.join(" and ", zones)));
+    String zone =
+        columns.dependOnZone() ? zones(new SQLConf[] {activeConf, relationConf, threadConf}) : "";
+    json.writeStringField("columns", columns.json(relationConf, zone));
     json.writeObjectFieldStart("partitions");
     for (StructField field : partitionSchema.fields()) {
       json.writeStringField(field.name(), field.dataType().catalogString());
     }
     json.writeEndObject();
+  }
+
+  /** Returns the distinct time zones of several settings. */
+  private static String zones(SQLConf[] confs) {
+    SortedSet<String> zones = new TreeSet<>();
+    for (SQLConf conf : confs) {
+      zones.add(conf.sessionLocalTimeZone());
+    }
+    return String.join(" and ", zones);
   }
 }

@@ -63,11 +63,6 @@ public final class ReadSchema {
     return new StructType(fields);
   }
 
-  /** Returns whether a type is a timestamp with a time zone, or contains one. */
-  static boolean hasInstants(DataType type) {
-    return !withTexts(type).equals(type);
-  }
-
   /** Returns the structs in a type, at any depth of arrays and maps but not in other structs. */
   static List<StructType> structs(DataType type) {
     List<StructType> found = new ArrayList<>();
