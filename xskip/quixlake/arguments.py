@@ -14,37 +14,19 @@ Options = TypeVar("Options")
 
 
 def check_topic(topic: object) -> None:
-    """Raise an error unless an argument is the name of a topic.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is the name of a topic."""
     if not isinstance(topic, str):
         raise ArgumentError("topic is not a text", found=shown(topic), expected="the name of a topic")
 
 
 def check_key(key: object) -> None:
-    """Raise an error unless an argument is a stream key, or None.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is a stream key, or None."""
     if key is not None and not isinstance(key, str):
         raise ArgumentError("key is not a text", found=shown(key), expected="a stream key, or None")
 
 
 def check_names(names: object) -> list[str]:
-    """Return the names of custom metadata of an argument.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is no list of texts.
-    """
+    """Return the names of custom metadata of an argument."""
     found = list(names) if isinstance(names, Iterable) and not isinstance(names, (str, bytes)) else None
     if found is None or not all(isinstance(each, str) for each in found):
         raise ArgumentError("names is not a list of texts", found=shown(names), expected="such as ['site']")
@@ -52,50 +34,26 @@ def check_names(names: object) -> list[str]:
 
 
 def check_values(name: str, values: object) -> None:
-    """Raise an error unless an argument maps names of custom metadata to values.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument maps names of custom metadata to values."""
     if not isinstance(values, Mapping):
         raise ArgumentError(f"{name} is not a mapping", found=shown(values), expected="such as {'site': 'Oslo'}")
 
 
 def check_age(older_than: object) -> None:
-    """Raise an error unless an argument is an age.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is an age."""
     if not isinstance(older_than, timedelta):
         expected = "a timedelta, such as timedelta(hours=1)"
         raise ArgumentError("older_than is not an age", found=shown(older_than), expected=expected)
 
 
 def check_options(options: Options | None, kind: type[Options]) -> None:
-    """Raise an error unless an argument has the class of the options, or is None.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument has the class of the options, or is None."""
     if options is not None and not isinstance(options, kind):
         expected = f"an instance of {kind.__name__}, or None"
         raise ArgumentError("options has an invalid value", found=shown(options), expected=expected)
 
 
 def check_integer(name: str, value: object) -> None:
-    """Raise an error unless an option is a whole number, or None.
-
-    Raises
-    ------
-    ArgumentError
-        If the option is something else.
-    """
+    """Raise an error unless an option is a whole number, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise ArgumentError(f"{name} is not a whole number", found=shown(value), expected="a whole number")

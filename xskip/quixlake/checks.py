@@ -34,20 +34,14 @@ __all__ = ["check", "contradictions"]
 
 _CASE = pa.schema([("case", pa.string()), ("path", pa.string()), ("detail", pa.string())])
 _WRONG = pa.schema([("path", pa.string()), ("column", pa.string()), ("claimed", pa.string()), ("found", pa.string())])
+#: The columns of segments that claim the least and the greatest value of a column of messages.
 _CLAIMS = {"timestamp": ("start", "end"), "offset": ("first", "last"), "partition": ("partition", "partition")}
 _LOST = "a committed batch lacks the segment; restore it, or call clean(abandon_lost=True)"
 Case = tuple[str, str, str]
 
 
 def check(store: LakeStore, folders: list[str]) -> LakeTable:
-    """Return what is odd about the descriptors and segments of topics' folders [QLK-CK-1].
-
-    Parameters
-    ----------
-    store : LakeStore
-    folders : list of str
-        The names of the topics' folders.
-    """
+    """Return what is odd about the descriptors and segments of topics' folders [QLK-CK-1]."""
     files = store.index_files(folders)
     raw = store.raw_files(folders)
     segments = listed_segments(raw, files.decisive)
@@ -61,6 +55,7 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     odd = segments.filter(pc.is_null(segments["first"]))
     cases += [("name", path, "neither its name nor a descriptor gives offsets") for path in odd["path"].to_pylist()]
     cases += _overlapping(segments.filter(pc.invert(segments["is_deleted"])))
+    # Files of 0 bytes are no segments [QLK-PA-6], so that ``segments`` lacks them.
     empty = raw.names.filter(pc.and_(pc.equal(raw.sizes, 0), pc.match_substring(raw.names, ".avro")))
     cases += [("empty", path, "the file has 0 bytes") for path in empty.to_pylist()]
     cases += [("lost", path, _LOST) for path in store.lost_segments(folders)]
@@ -91,6 +86,7 @@ def _overlapping(segments: pa.Table) -> Iterator[Case]:
 def _of_descriptors(files: IndexFiles, segments: pa.Table, compacted: Compacted) -> Iterator[Case]:
     """Yield the cases of descriptors that have no segment, or several, or claim what is not so."""
     described = files.decisive
+    # The listing lacks the segments that compactions exclude, so that their descriptors would seem stale.
     described = described.filter(pc.invert(compacted.excludes(described["below"])))
     rows = pc.index_in(described["below"], segments["path"].combine_chunks())
     for path in described.filter(pc.is_null(rows))["below"].to_pylist():
@@ -112,20 +108,7 @@ def _of_descriptors(files: IndexFiles, segments: pa.Table, compacted: Compacted)
 def contradictions(spark: SparkSession, source: TopicSource, sample: int | None, seed: int) -> LakeTable:
     """Read segments, and return the claims that their messages contradict [QLK-CK-2].
 
-    Parameters
-    ----------
-    spark : SparkSession
-    source : TopicSource
-        The segments of the topic.
-    sample : int, optional
-        The maximum number of segments to read, chosen at random; None reads all.
-    seed : int
-        The seed of the choice.
-
-    Returns
-    -------
-    LakeTable
-        A row for each wrong claim.
+    ``sample`` is the maximum number of segments to read, chosen at random by ``seed``; None reads all.
     """
     segments = source.segments()
     segments = segments.take(pa.array(sampled(np.arange(len(segments)), sample, seed))).combine_chunks()

@@ -34,14 +34,8 @@ _MAX_MILLIS = (2**63 - 1) // 1000
 class SegmentClaims:
     """The claims about the segments of the latest listing.
 
-    Parameters
-    ----------
-    root : str
-        The path of the base, without scheme and authority.
-    trust : {"checked", "names", "data"}
-        Which timestamps count.
-    may_read : bool
-        Whether a build may read segments. If not, bounds that do not count are unknown.
+    ``root`` is the path of the base, without scheme and authority. Unless a build ``may_read`` segments, bounds that do
+    not count are unknown.
     """
 
     def __init__(self, root: str, trust: IndexTrust, *, may_read: bool = True) -> None:
@@ -50,6 +44,7 @@ class SegmentClaims:
         self._may_read = may_read
         self._segments: pa.Table | None = None
         self._latest: tuple[DataFiles | None, pa.Table | None] = None, None
+        #: The number of segments whose claims a build has already taken.
         self._done = 0
 
     def use(self, segments: pa.Table) -> None:
@@ -57,15 +52,12 @@ class SegmentClaims:
         self._segments, self._latest, self._done = segments, (None, None), 0
 
     def of(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
-        """Return the bounds of offsets, partitions or timestamps, see :meth:`xskip.spark.collect.claims.Claims.of`.
-
-        A segment without bounds that count is open if the data must decide: always for offsets and partitions, and for
-        timestamps if the trust is ``data``. Else its bounds are unknown.
-        """
+        """Return the bounds of offsets, partitions or timestamps, see :meth:`xskip.spark.collect.claims.Claims.of`."""
         is_plain = isinstance(planned.index, MinMax) and not planned.index.expression
         if self._segments is None or not is_plain or planned.columns[0] not in _COLUMNS:
             return None
         found = self._of_files(files, self._segments)
+        # Claims are about the listed content: a file that has changed since then has none.
         is_same = pc.and_(_equal(found["size"], files.sizes), _equal(found["modified"], files.modified))
         low, high = (found[name] for name in _COLUMNS[planned.columns[0]])
         counts = pc.and_(is_same, pc.and_(low.is_valid(), high.is_valid()))
@@ -73,12 +65,15 @@ class SegmentClaims:
         if is_time and self._trust != "names":
             counts = pc.and_(counts, found["is_exact"].fill_null(False))
         kind = arrow_type(planned.storage)
+        # ``time`` is null where its microseconds do not fit into 64 bits [QLK-RD-1]: such bounds are unknown.
         if planned.columns[0] == "time":
             counts = pc.and_(counts, pc.and_(_has_micros(low), _has_micros(high)))
             low, high = (pc.multiply(pc.if_else(counts, side, 0), 1000) for side in (low, high))
         is_known = counts.combine_chunks().to_numpy(zero_copy_only=False)
         sides = [side.combine_chunks().cast(kind[0].type) for side in (low, high)]
         values = pa.StructArray.from_arrays(sides, fields=list(kind), mask=from_mask(~is_known))
+        # A segment without bounds that count is open if the data must decide: always for offsets and partitions, and
+        # for timestamps if the trust is ``data``. Else its bounds are unknown.
         reads = self._may_read and (not is_time or self._trust == "data")
         is_open = ~is_known if reads else np.zeros(len(files), np.bool_)
         return Claim(values, is_open)
@@ -103,15 +98,8 @@ def differing(
 ) -> npt.NDArray[np.bool_]:
     """Return for each segment of a snapshot whether its bounds differ from those that count now.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-    planned : iterable of PlannedIndex
-        The indexes to compare.
-    claims : SegmentClaims
-        The claims that count now.
-    wider : bool
-        Whether bounds differ only if both are known, and those that count now do not lie within those of the snapshot.
+    With ``wider``, bounds differ only if both are known, and those that count now do not lie within those of the
+    snapshot [QLK-IX-3].
     """
     indexes = {each.definition.key: each for each in planned}
     table = snapshot.load(indexes)

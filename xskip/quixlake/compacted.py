@@ -26,17 +26,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compacted:
-    """The segments that do not count, by their paths relative to the base.
+    """The segments that do not count, by their paths relative to the base."""
 
-    Attributes
-    ----------
-    replaced : pyarrow.ChunkedArray
-        The segments that complete compactions have replaced.
-    pending : pyarrow.ChunkedArray
-        The segments that other compactions add.
-    """
-
+    #: The segments that complete compactions have replaced.
     replaced: pa.ChunkedArray
+    #: The segments that incomplete and undone compactions have added.
     pending: pa.ChunkedArray
 
     def __len__(self) -> int:
@@ -55,14 +49,14 @@ class Compacted:
 
 
 def _are_in(paths: pa.Array | pa.ChunkedArray, others: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return for each path whether it is among others; the hash table is that of the smaller side."""
+    # Arrow hashes the second side, which should be the smaller one.
     if len(paths) < len(others):
         others = others.filter(pc.is_in(others, paths))
     return pc.is_in(paths, others)
 
 
 class _Remembered(Generic[T]):
-    """The content of files that never change, by folder, name, size and modification time."""
+    """The content of files that never change, by folder, name, size and modification time [QLK-CP-6]."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,17 +65,12 @@ class _Remembered(Generic[T]):
     def of(self, folder: str, files: Mapping[str, FileEntry], read: Callable[[str], T | None]) -> dict[str, T]:
         """Return the contents of files by the names of their batches, and read the unknown files in threads.
 
-        Parameters
-        ----------
-        folder : str
-            The folder of a topic.
-        files : mapping of str to FileEntry
-            All files of the folder, by the names of their batches.
-        read : callable
-            A function that reads the file of a batch; it returns None for a file without valid content.
+        ``files`` are all files of a topic's folder. ``read`` returns None for the file of a batch without valid
+        content.
         """
         with self._lock:
             known = {name: self._contents.get((folder, entry)) for name, entry in files.items()}
+        # The lock is free during the reads. Two threads can read the same file, which never changes.
         fresh = [name for name, content in known.items() if content is None]
         with ThreadPoolExecutor(_THREADS) as pool:
             known.update(zip(fresh, pool.map(read, fresh), strict=True))
@@ -93,16 +82,7 @@ class _Remembered(Generic[T]):
 
 
 class Compactions:
-    """The compactions of a lake. Their manifests and marks never change, and each is read once.
-
-    Several threads can use an object of this class.
-
-    Parameters
-    ----------
-    storage : Storage
-    uri : str
-        The base of the lake.
-    """
+    """The compactions of a lake. Several threads can use an object of this class."""
 
     def __init__(self, storage: Storage, uri: str) -> None:
         self._storage, self._uri = storage, uri
@@ -110,38 +90,15 @@ class Compactions:
         self._tokens: _Remembered[str] = _Remembered()
 
     def compacted(self, folders: Iterable[str]) -> Compacted:
-        """Return the segments of topics' folders that do not count.
-
-        Parameters
-        ----------
-        folders : iterable of str
-            The names of the topics' folders.
-        """
+        """Return the segments of topics' folders that do not count."""
         return self._excluded(self._recorded(folders))
 
     def steady(self, folders: Sequence[str], look: Callable[[], T]) -> tuple[Compacted, T]:
-        """Look at topics between two equal states of their compactions.
-
-        Parameters
-        ----------
-        folders : sequence of str
-            The names of the topics' folders.
-        look : callable
-            A function that lists segments and reads descriptors. A compaction marks the descriptors of replaced
-            segments as deleted, so that both must be of the state of the compactions.
-
-        Returns
-        -------
-        tuple of Compacted and T
-            The segments that do not count, and the result of ``look``.
-
-        Raises
-        ------
-        StorageError
-            If the compactions change again and again.
-        """
+        """Return the segments that do not count and the result of ``look``, in one state of compactions [QLK-CP-2]."""
         before = self._recorded(folders)
         for _ in range(_ATTEMPTS):
+            # A compaction marks the descriptors of replaced segments as deleted, so that ``look``, which lists segments
+            # and reads descriptors, must see both in the state of the compactions.
             found = self._excluded(before), look()
             after = self._recorded(folders)
             if _state(after) == _state(before):
@@ -157,23 +114,17 @@ class Compactions:
         pending: list[pa.Array] = []
         for folder, listed in recorded.items():
             for manifest, token in self.read(folder, listed).values():
+                # Another token is that of an undone compaction, whose segments never count [QLK-SK-10].
                 if token == manifest.token:
                     replaced.append(manifest.replaced)
                 else:
                     added = added_paths(manifest, folder)
+                    # Before the mark, a replaced segment counts, even if an added one could get its name.
                     pending.append(added.filter(pc.invert(pc.is_in(added, manifest.replaced))))
         return Compacted(pa.chunked_array(replaced, pa.string()), pa.chunked_array(pending, pa.string()))
 
     def read(self, folder: str, recorded: Recorded) -> dict[str, tuple[Manifest, str | None]]:
-        """Return the manifests of compactions with the tokens of their marks, by the names of the compactions.
-
-        Parameters
-        ----------
-        folder : str
-            The name of a topic's folder.
-        recorded : Recorded
-            A listing of its manifests and marks.
-        """
+        """Return by name the manifests of a folder's compactions, and the tokens of their marks or None."""
         log = self._log(folder)
 
         def valid(batch: str) -> Manifest | None:
@@ -198,14 +149,7 @@ def _state(recorded: Mapping[str, Recorded]) -> dict[tuple[str, str], bool]:
 
 
 def added_paths(manifest: Manifest, folder: str) -> pa.Array:
-    """Return the paths that the segments of a manifest can have, relative to the base.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    folder : str
-        The name of the topic's folder.
-    """
+    """Return the paths that the segments of a manifest can have, relative to the base."""
     places, names = (manifest.segments[name].combine_chunks() for name in ("folder", "name"))
     paths = pc.binary_join_element_wise(f"{RAW}/{folder}", places, names, "/")
     taken = pc.binary_join_element_wise(paths, manifest.token, ".")  # a taken name gets the token as a suffix

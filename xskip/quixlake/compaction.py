@@ -68,16 +68,7 @@ def _with_names_of_their_own(segments: pa.Table, token: str) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The compaction of a topic.
-
-    Attributes
-    ----------
-    spark : SparkSession
-    source : TopicSource
-        The segments of the topic.
-    sink : Sink
-        The writer of the topic, whose options limit the size of segments.
-    """
+    """The compaction of a topic. The options of ``sink`` limit the size of new segments."""
 
     spark: SparkSession
     source: TopicSource
@@ -86,17 +77,8 @@ class Compaction:
     def run(self, older_than: timedelta) -> CompactionResult:
         """Merge the small segments of each stream key, partition and day, and the index files of stream keys.
 
-        Parameters
-        ----------
-        older_than : timedelta
-            The least age of segments and index files that the compaction merges.
-
-        Raises
-        ------
-        CommitConflictError
-            If another writer compacted the topic meanwhile, or deleted or removed a segment. Nothing has changed.
-        CollectError, StorageError
-            If a segment cannot be read or written. Nothing has changed.
+        Nothing changes if a segment cannot be read or written, or if another writer has compacted the topic, or
+        changed, deleted or removed a segment meanwhile.
         """
         limit = int(time.time() * 1000 - older_than / _MILLISECOND)
         log = self.sink.completion.log
@@ -111,6 +93,7 @@ class Compaction:
         written = _with_names_of_their_own(written, token)
         replaced = chosen["path"].combine_chunks()
         manifest = Manifest(name, token, time.time_ns() // 1_000, self.sink.options.index_rows, written, replaced)
+        # Of two compactions at the same time, one finds the number in the name taken [QLK-CP-5].
         if not self._are_unchanged(chosen) or not log.commit(manifest):
             log.withdraw(manifest)
             self.sink.remove_hidden(written)
@@ -141,10 +124,7 @@ class Compaction:
     def clean(self, older_than: timedelta) -> int:
         """Remove segments that compactions have replaced or that undone ones have added, and return their number.
 
-        Parameters
-        ----------
-        older_than : timedelta
-            The least age of a compaction whose segments are removed [QLK-CP-3].
+        ``older_than`` is the least age of the marks of these compactions [QLK-CP-3].
         """
         limit = time.time() * 1000 - older_than / _MILLISECOND
         log, store = self.sink.completion.log, self.source.store
@@ -158,15 +138,19 @@ class Compaction:
                 gone[name] = manifest.replaced if is_complete else added_paths(manifest, folder)
                 count += len(manifest.replaced if is_complete else manifest.segments)
         if gone:
+            # One pass for all compactions: requests do not multiply with their number [QLK-CP-3].
             paths = pa.chunked_array([*gone.values()])
             self.sink.remove_segments(paths)
             self._merge(int(limit), paths)
+        # The manifests go last: without a manifest, a replaced segment that still exists would count again.
         log.forget(gone, recorded, limit)
         return count
 
     def _chosen(self, segments: pa.Table, limit: int) -> pa.Table:
         """Return the segments to merge: small, old ones, of which a stream key, partition and day needs fewer."""
+        # The sink writes into no other folder of the topic.
         own = pc.starts_with(segments["path"], f"{topic_folder(RAW, self.source.topic)}/")
+        # Two segments below half of the limit fit into one.
         small = pc.less(segments["size"], self.sink.options.max_bytes // 2)
         old = pc.less(segments["modified"], limit)
         # other writers' segments can hold what a rewritten record would not: further fields, marks of gaps

@@ -17,19 +17,16 @@ Codes = npt.NDArray[np.int64]
 
 
 def mergeable(segments: pa.Table, options: SinkOptions) -> pa.Table:
-    """Return the segments of stream keys, partitions and days that fewer segments can hold.
+    """Return the segments of stream keys, partitions and days that fewer segments can hold [QLK-CP-7].
 
-    Parameters
-    ----------
-    segments : pyarrow.Table
-        Rows of :data:`~xskip.quixlake.segments.SEGMENT` whose bounds were computed from all messages.
-    options : SinkOptions
-        The limits of segments.
+    The bounds of ``segments`` must have been computed from all messages.
     """
     if not len(segments):
         return segments
     codes = _codes(segments, _DAY_RUN)
     counts = np.bincount(codes)
+    # ``least`` is a lower bound of the number of new segments. The limit of bytes adds nothing to it, because small
+    # segments have less than half of the limit, and an unknown number of rows counts as 0.
     least = np.ones(len(counts), np.int64)
     if options.max_rows is not None:
         rows = np.zeros(len(counts), np.int64)
@@ -42,18 +39,14 @@ def mergeable(segments: pa.Table, options: SinkOptions) -> pa.Table:
 def gainful(chosen: pa.Table, written: pa.Table) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return which segments a compaction replaces, and which it adds: those of partitions with fewer segments then.
 
-    Parameters
-    ----------
-    chosen : pyarrow.Table
-        The segments that were merged, rows of :data:`~xskip.quixlake.segments.SEGMENT`.
-    written : pyarrow.Table
-        The segments with their messages, rows of :data:`~xskip.quixlake.manifests.SEGMENTS`.
+    ``chosen`` are the segments that were merged, and ``written`` those with their messages.
     """
     columns = [*_RUN, "rows"]
     both = pa.concat_tables([chosen.select(columns), written.select(columns)])
     codes = _codes(both, _RUN)
     sides = codes[: len(chosen)], codes[len(chosen) :]
     before, after = (np.bincount(side, minlength=codes.max(initial=-1) + 1) for side in sides)
+    # The surplus of a stream key and partition is the number of messages that the written segments lack there.
     rows = both["rows"].fill_null(0).to_numpy() * np.where(np.arange(len(both)) < len(chosen), 1, -1)
     surplus = np.zeros(len(before), np.int64)
     np.add.at(surplus, codes, rows)
@@ -83,6 +76,7 @@ def _least_by_time(segments: pa.Table, codes: Codes, max_millis: int) -> Codes:
     order = np.lexsort((first, codes))
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         is_apart = end[rows].max() - start[rows].min() > max_millis
+        # Where offsets are unknown or overlap, the order of the messages is unknown, and only 1 is certain.
         if is_apart and is_ordered[rows].all() and (first[rows][1:] > last[rows][:-1]).all():
             least[codes[rows[0]]] = _chain(start[rows], end[rows], max_millis)
     return least
@@ -91,17 +85,17 @@ def _least_by_time(segments: pa.Table, codes: Codes, max_millis: int) -> Codes:
 def _chain(start: Codes, end: Codes, max_millis: int) -> int:
     """Return the least number of new segments for segments in the order of offsets.
 
-    A new segment whose first message lies in segment ``i`` ends before segment ``j > i`` if ``start[j] > end[i] +
-    max_millis``: every message of ``j`` is later than this first message by more than the limit. ``reach[i]`` is at
-    least the least such ``j``, because suffix minima are not greater than ``start``. The n-th new segment begins at the
-    latest where the one before ends, so that it reaches at most the maximum of ``reach`` up to there.
-
     >>> _chain(np.array([0, 10, 20, 30]), np.array([9, 19, 29, 39]), 10), _chain(np.array([0, 5]), np.array([4, 9]), 9)
     (2, 1)
     """
+    # A new segment whose first message lies in segment ``i`` ends before segment ``j > i`` if ``start[j] > end[i] +
+    # max_millis``: every message of ``j`` is later than this first message by more than the limit. ``reach[i]`` is at
+    # least the least such ``j``, because suffix minima are not greater than ``start``.
     suffix = np.minimum.accumulate(start[::-1])[::-1]
     reach = np.maximum(np.searchsorted(suffix, end + max_millis, side="right"), np.arange(len(start)) + 1)
     reach = np.maximum.accumulate(reach)
+    # The n-th new segment begins at the latest where the one before ends, so that it reaches at most the maximum of
+    # ``reach`` up to there.
     count, at = 0, 0
     while at < len(start):
         at, count = int(reach[at]), count + 1

@@ -48,22 +48,11 @@ class SegmentMoves(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The completion of the batches of a topic.
-
-    Attributes
-    ----------
-    storage : Storage
-        The storage of the lake.
-    moves : SegmentMoves
-        The renaming of segments.
-    base : str
-        The base of the lake, in the hook's spelling.
-    topic : str
-        The topic.
-    """
+    """The completion of the batches of a topic."""
 
     storage: Storage
     moves: SegmentMoves
+    #: The base of the lake, in the hook's spelling.
     base: str
     topic: str
 
@@ -78,20 +67,7 @@ class Completion:
         return f"{self.base}/{topic_folder(RAW, self.topic)}"
 
     def complete_all(self, recorded: Recorded, *, abandon_lost: bool = False) -> Recorded:
-        """Complete the batches that other writers have committed and not completed.
-
-        Parameters
-        ----------
-        recorded : Recorded
-            A listing of the manifests and marks.
-        abandon_lost : bool
-            Whether to complete batches without their lost segments, see :meth:`complete`.
-
-        Returns
-        -------
-        Recorded
-            The batches without those whose manifests are damaged, because these are not committed.
-        """
+        """Complete unfinished batches, see :meth:`complete`; return all batches but those with damaged manifests."""
         committed = dict(recorded.manifests)
         for batch in recorded.unfinished:
             try:
@@ -105,20 +81,10 @@ class Completion:
         return Recorded(committed, recorded.marks)
 
     def complete(self, manifest: Manifest, *, abandon_lost: bool = False) -> None:
-        """Complete a committed batch.
+        """Complete a committed batch; if that fails, a later writer completes it.
 
-        Parameters
-        ----------
-        manifest : Manifest
-        abandon_lost : bool
-            What to do if segments have vanished before they had their names: True completes the batch without them, or
-            undoes it if it is a compaction. False raises an error.
-
-        Raises
-        ------
-        StorageError
-            If a segment is lost, a segment cannot be renamed, or a descriptor cannot be written. A later writer
-            completes the batch.
+        With ``abandon_lost``, a batch becomes complete without its lost segments, and a compaction becomes undone.
+        Without it, a lost segment is an error [QLK-SK-10].
         """
         try:
             named = self._named(manifest)
@@ -132,6 +98,7 @@ class Completion:
                 raise lost_error(self.segments, manifest, lost) from error
             self._abandon(manifest, lost)
             return
+        # Descriptors follow the segments that they describe [QLK-SK-5], and the mark follows the descriptors.
         index_files = self._index_files(manifest, named)
         with ThreadPoolExecutor(_THREADS) as pool:
             while some := list(islice(index_files, _MAX_INDEX_FILES)):
@@ -151,6 +118,7 @@ class Completion:
 
     def _named(self, manifest: Manifest) -> pa.Table:
         """Rename the segments, and return them with their final names."""
+        # A segment gets this further suffix where other messages have its name [QLK-SK-8].
         ending = f".{manifest.token}"
         names: list[pa.Array] = []
         for start in range(0, len(manifest.segments), _CHUNK):
@@ -211,15 +179,8 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _IndexFile:
-    """An index file to write.
-
-    Attributes
-    ----------
-    descriptors : pyarrow.Table
-        The descriptors, with the columns of the document.
-    spare : int
-        A number for the name of the file if the first offset is taken. Every writer computes the same number.
-    """
+    """An index file to write."""
 
     descriptors: pa.Table
+    #: The number in the name of the file if the first offset is taken. Every writer computes the same number.
     spare: int

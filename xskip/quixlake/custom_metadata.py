@@ -31,15 +31,8 @@ CURRENT = pa.schema(
 
 
 def rows_of(table: pa.Table) -> pa.Table | None:
-    """Return the rows of a file of custom metadata in the columns of the document, or None if it has none.
-
-    Column names are matched without regard to case and to underscores. A column that the file lacks is null.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The content of the file.
-    """
+    """Return the rows of a file of custom metadata in the columns of the document, or None if it has no names."""
+    # Column names are matched without regard to case and to underscores.
     named = [_NAMES.get(name.replace("_", "").lower(), "") for name in table.column_names]
     found = {name: at for at, name in reversed([*enumerate(named)])}  # the first column of a name counts
     if "MetadataKey" not in found:
@@ -52,8 +45,8 @@ def rows_of(table: pa.Table) -> pa.Table | None:
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values as text: a flag can be boolean, and a value a number."""
     try:
+        # A flag can be boolean, and a value a number.
         return values.cast(pa.string())
     except pa.ArrowException:
         return pa.nulls(len(values), pa.string())
@@ -61,41 +54,23 @@ def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
+        # Integers are milliseconds since the Unix epoch.
         return (values.cast(pa.timestamp("ms")) if pa.types.is_integer(values.type) else values).cast(_TIME, safe=False)
     except pa.ArrowException:
         return pa.nulls(len(values), _TIME)
 
 
 def current_values(rows: pa.Table) -> pa.Table:
-    """Return the value of each name that is not deleted [QLK-CM-1] [QLK-CM-2] [QLK-CM-3].
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Rows of :data:`DOCUMENT`; rows without a name are ignored.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of :data:`CURRENT`, in the order of topic, stream key and name.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> day = lambda d: datetime.datetime(2026, 1, d, tzinfo=datetime.timezone.utc)
-    >>> rows = [("t", "k", "site", "Oslo", "False", day(1)), ("t", "k", "site", "Rome", "False", day(2)),
-    ...         ("t", "k", "unit", "C", "False", day(1)), ("t", "k", "unit", None, "TRUE", day(1))]
-    >>> table = pa.Table.from_pylist([dict(zip(DOCUMENT.names, row)) for row in rows], DOCUMENT)
-    >>> current_values(table).select(["name", "value"]).to_pylist()
-    [{'name': 'site', 'value': 'Rome'}]
-    """
+    """Return the value of each name that is not deleted, in the order of topic, stream key and name [QLK-CM-3]."""
     rows = rows.filter(pc.is_valid(rows["MetadataKey"]))
     flags = pc.fill_null(pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(rows["DeleteFlag"])), "true"), False)
+    # A null time is less than all others [QLK-CM-1].
     times = pc.fill_null(rows["UpdatedUtc"].cast(pa.int64()), np.iinfo(np.int64).min)
     rows = rows.append_column("is_deleted", flags.cast(pa.int8())).append_column("time", times)
     places = [("Topic", "ascending"), ("Key", "ascending"), ("MetadataKey", "ascending")]
     # the last row of a name counts; in Arrow's order null is the greatest value, so that texts need a rank of their own
     rows = rows.append_column("has_value", pc.is_valid(rows["MetadataValue"]).cast(pa.int8()))
+    # At the same time, a row that deletes wins, and then the greatest value [QLK-CM-2].
     ranks = [(column, "ascending") for column in ("time", "is_deleted", "has_value", "MetadataValue")]
     rows = rows.take(pc.sort_indices(rows, sort_keys=[*places, *ranks])).combine_chunks()
     last = _ends(rows.select(["Topic", "Key", "MetadataKey"]))
@@ -115,12 +90,7 @@ def _ends(places: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def keys_with(current: pa.Table, condition: Mapping[str, str | Iterable[str]]) -> set[tuple[str | None, str | None]]:
     """Return the topics and stream keys whose metadata satisfy a condition [QLK-CM-5].
 
-    Parameters
-    ----------
-    current : pyarrow.Table
-        Rows of :data:`CURRENT`.
-    condition : mapping of str to str or iterable of str
-        The value of each name, or the values of which it has one. All names must fit.
+    A condition has the value of each name, or the values of which the name has one. All names must fit.
     """
     fitting: set[tuple[str | None, str | None]] | None = None
     for name, wanted in condition.items():
@@ -138,18 +108,6 @@ def keys_of_topic(
     condition: Mapping[str, str | Iterable[str]],
     keys: frozenset[str | None] | None = None,
 ) -> frozenset[str | None]:
-    """Return the stream keys of a topic whose metadata satisfy a condition [QLK-CM-5].
-
-    Parameters
-    ----------
-    current : pyarrow.Table
-        Rows of :data:`CURRENT`.
-    topic : str or None
-        The topic.
-    condition : mapping of str to str or iterable of str
-        See :func:`keys_with`.
-    keys : frozenset of (str or None), optional
-        Only stream keys among these; None means all.
-    """
+    """Return the stream keys of a topic, or those among ``keys``, whose metadata satisfy a condition [QLK-CM-5]."""
     found = frozenset(key for place, key in keys_with(current, condition) if place == topic)
     return found if keys is None else found & keys

@@ -21,26 +21,7 @@ __all__ = ["write_values"]
 
 
 def write_values(store: LakeStore, topic: str, key: str | None, values: Mapping[str, str | None]) -> None:
-    """Write a file of custom metadata.
-
-    Parameters
-    ----------
-    store : LakeStore
-    topic : str
-    key : str or None
-        The stream key.
-    values : mapping of str to (str or None)
-        The value of each name; None deletes the name.
-
-    Raises
-    ------
-    DatasetError
-        If the lake has no such topic.
-    PredicateError
-        If a name or a value is not text.
-    StorageError
-        If the file cannot be written.
-    """
+    """Write a file of custom metadata of a stream key; the value None deletes a name."""
     check_key(key)
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str | None):

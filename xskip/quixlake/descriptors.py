@@ -67,19 +67,11 @@ _CLAIMS = ("topic", "stream_key", "partition", "start", "end", "first", "last", 
 
 @dataclass(frozen=True)
 class IndexFiles:
-    """The content of index files.
+    """The content of index files."""
 
-    Attributes
-    ----------
-    descriptors : pyarrow.Table
-        The rows of the files, with the columns of :data:`DESCRIPTOR`.
-    paths : tuple of str
-        The paths of the index files, to which the column ``file`` refers.
-    unreadable : tuple of UnreadableFile
-        The files that describe nothing.
-    """
-
+    #: The columns are those of :data:`DESCRIPTOR`.
     descriptors: pa.Table
+    #: The column ``file`` has positions in this tuple.
     paths: tuple[str, ...]
     unreadable: tuple[UnreadableFile, ...]
 
@@ -104,15 +96,7 @@ class IndexFiles:
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table | UnreadableFile], base: str = "") -> IndexFiles:
-        """Combine the results of :func:`~xskip.quixlake.small_files.read_small_files`, by path.
-
-        Parameters
-        ----------
-        tables : mapping
-            The results.
-        base : str
-            The path of the lake, which matters if it contains the folder of another lake's topic.
-        """
+        """Combine the results of ``read_small_files``, by path; ``base`` is the path of the lake."""
         unreadable = [table for table in tables.values() if isinstance(table, UnreadableFile)]
         descriptors, paths = list[pa.Table](), list[str]()
         for (schema, is_exact), of_form in _by_form(tables).items():
@@ -128,6 +112,7 @@ class IndexFiles:
         joined = pa.concat_tables(descriptors or [DESCRIPTOR.empty_table()]).combine_chunks()
         found = re.search(_BELOW, base)
         if found is not None:
+            # The lake lies in another lake's topic, so that the first ``Raw`` of a path is the other lake's.
             below = _from(joined["below"], f"{found['below']}/")
             joined = joined.set_column(joined.schema.get_field_index("below"), "below", below)
         return cls(joined, tuple(paths), tuple(unreadable))
@@ -179,21 +164,24 @@ def _canonical(table: pa.Table, files: pa.Array, *, is_exact: bool) -> pa.Table:
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without a dictionary, and text in place of its bytes; bytes that are no text stay bytes."""
+    """Return a column without a dictionary, and text in place of its bytes."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     try:
         return values.cast(pa.string()) if str(values.type) in _FORMS_OF_TEXT else values
+    # Bytes that are no text stay bytes.
     except pa.ArrowException:
         return values
 
 
 def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert a column to its type in memory; values of a type that does not fit are null."""
+    # Arrow would cast booleans to the numbers 0 and 1.
     if pa.types.is_boolean(values.type):
         return pa.chunked_array([pa.nulls(len(values), kind)])
     try:
         if pa.types.is_timestamp(kind):
+            # Integers are milliseconds since the Unix epoch [QLK-DE-2].
             if pa.types.is_integer(values.type):
                 values = values.cast(pa.timestamp("ms"))
             values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
@@ -203,7 +191,7 @@ def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _marks(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Convert times of deletion; a value of another type marks the segment as deleted, unless it says otherwise."""
+    """Convert times of deletion; another value marks the segment as deleted, unless it says otherwise [QLK-DE-5]."""
     found = _converted(values, kind)
     if pa.types.is_boolean(values.type):
         is_marked = values.fill_null(False)
@@ -213,23 +201,15 @@ def _marks(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         is_marked = pc.invert(pc.is_nan(values)).fill_null(False)
     else:
         is_marked = pc.is_valid(values)
+    # A mark without a time gets the epoch, which is not null.
     return pc.if_else(pc.and_(is_marked, pc.is_null(found)), pa.scalar(0, pa.int64()).cast(kind), found)
 
 
 def decisive(descriptors: pa.Table) -> pa.Table:
     """Return one row for each described segment, with the claims that count [QLK-DE-4] [QLK-DE-5].
 
-    Parameters
-    ----------
-    descriptors : pyarrow.Table
-        Rows of :data:`DESCRIPTOR`; rows with a path outside of ``Raw`` are ignored.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``below``, the claims ``topic``, ``stream_key``, ``partition``, ``start``, ``end``, ``first``, ``last``,
-        ``rows`` and ``size``, and ``exact``, as in :data:`DESCRIPTOR`; ``is_deleted`` (bool); ``count`` (int64), the
-        number of descriptors of the segment.
+    The columns are ``below``, the claims and ``exact`` as in :data:`DESCRIPTOR`, ``is_deleted`` (bool) and ``count``
+    (int64), the number of descriptors of the segment. Rows with a path outside of ``Raw`` are ignored.
     """
     known = kept(descriptors, pc.is_valid(descriptors["below"]))
     known = known.append_column("is_deleted", pc.is_valid(known["deleted"])).combine_chunks()
@@ -247,6 +227,7 @@ def decisive(descriptors: pa.Table) -> pa.Table:
     for claim, (_, texts) in claims.items():
         agreed = _agreed(ends, claim)
         columns[claim] = agreed if texts is None else texts.take(agreed.combine_chunks())
+    # A flag holds if all descriptors that count have it.
     columns |= {flag: ends[f"{flag}_min"].cast(pa.bool_()) for flag in flags}
     positions = pc.index_in(ends["below"], counts["below"])
     return pa.table({**columns, "count": counts["count_all"].take(positions)})
@@ -263,6 +244,7 @@ def _coded(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.Array | None]:
 def _latest(descriptors: pa.Table) -> npt.NDArray[np.int64]:
     """Return the positions of the descriptors with the greatest ``created`` of their segment."""
     codes = pc.dictionary_encode(descriptors["below"]).combine_chunks().indices.to_numpy()
+    # A null ``created`` is less than all others [QLK-DE-4].
     created = descriptors["created"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
     order = np.lexsort((created, codes))
     is_last = np.append(codes[order][1:] != codes[order][:-1], True)
@@ -272,27 +254,15 @@ def _latest(descriptors: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def _agreed(ends: pa.Table, column: str) -> pa.ChunkedArray:
-    """Return a claim where all descriptors of a path agree, and null elsewhere."""
+    """Return a claim where all descriptors of a path agree, and null elsewhere [QLK-DE-4]."""
     low, high = ends[f"{column}_min"], ends[f"{column}_max"]
+    # The least and the greatest value ignore nulls, so that the count shows a descriptor that claims nothing.
     agreed = pc.and_(pc.equal(low, high), pc.equal(ends[f"{column}_count"], ends["count_all"]))
     return pc.if_else(agreed.fill_null(False), low, pa.scalar(None, low.type))
 
 
 def describe(rows: Iterable[Mapping[str, object]] | pa.Table, *, exact: bool) -> bytes:
-    """Return an index file of descriptors in the form of the document.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table or iterable of mappings
-        The values of the columns of the document.
-    exact : bool
-        Whether the bounds were computed from all messages of each segment.
-
-    Returns
-    -------
-    bytes
-        The Parquet file.
-    """
+    """Return an index file in the form of the document; ``exact`` marks bounds that all messages gave [QLK-SK-6]."""
     table = rows.cast(DOCUMENT) if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), DOCUMENT)
     sink = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(dict([EXACT]) if exact else None), sink)
@@ -321,15 +291,13 @@ def _from(paths: pa.ChunkedArray, prefix: str) -> pa.ChunkedArray:
 
 
 def _without_common_prefix(paths: pa.Array) -> pa.Array | None:
-    """Return paths relative to the base if the same text precedes ``Raw`` in all of them, and else None.
-
-    The decisive ``Raw`` of the other paths is that of the first one, because all characters up to it are equal.
-    """
+    """Return paths relative to the base if the same text precedes ``Raw`` in all of them, and else None."""
     first = paths[0].as_py() if len(paths) else None
     found = re.search(_BELOW, first.rpartition("/")[0]) if first is not None else None
     if first is None or found is None:
         return None
     prefix = first[: found.start("below")]
+    # The decisive ``Raw`` of the other paths is that of the first one, because all characters up to it are equal.
     is_common = pc.starts_with(paths, f"{prefix}{RAW}/Topic=").fill_null(False)
     has_name = pc.greater_equal(pc.count_substring(paths, "/"), prefix.count("/") + 2).fill_null(False)
     if not pc.all(pc.and_(is_common, has_name)).as_py():

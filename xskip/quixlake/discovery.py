@@ -34,13 +34,6 @@ class LakeDiscovery:
 
     The segments of a stream key are those that its descriptors name, or those in its folder if it has no index file.
     With ``listed=True`` they are the segments that exist.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session that reaches the lake.
-    base : str or os.PathLike
-        The folder of the workspace, which contains ``Raw`` and ``Metadata``.
     """
 
     def __init__(self, spark: SparkSession, base: str | os.PathLike[str]) -> None:
@@ -237,6 +230,7 @@ class LakeDiscovery:
         """
         if text is not None:
             check_text("text", text)
+        # Discovery selects by all claims, whether they count in a read or not [QLK-DI-4].
         selection = Selection.of("", {"start": start, "end": end, "metadata": metadata, "trust": "names"})
         wanted = selection.metadata
 
@@ -290,14 +284,7 @@ class LakeDiscovery:
     ) -> tuple[pa.Table, pa.Table]:
         """Return the segments by descriptors or, for stream keys without them, by listings; and custom metadata.
 
-        Parameters
-        ----------
-        folders : list of str
-            The names of the topics' folders.
-        choose : callable
-            A function that takes custom metadata, and returns the stream keys to list; None lists all.
-        with_values : bool
-            Whether custom metadata is needed.
+        ``choose`` takes custom metadata, and returns the stream keys to list; None lists all.
         """
         found, described = self._store.described(folders, with_values=with_values)
         keys = choose(described.values)

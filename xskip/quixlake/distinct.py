@@ -24,31 +24,18 @@ def distinct_rows(
 ) -> DataFrame:
     """Return the messages of segments without those whose offset another message has that counts before.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session of the DataFrame.
-    source : TopicSource
-        The topic.
-    whole : pyarrow.Table
-        All segments of the topic, also those of other stream keys and times: rows of
-        :data:`~xskip.quixlake.segments.SEGMENT`.
-    is_chosen : pyarrow.Array
-        Which of them to read.
-    index : str, optional
-        The directory of the index, see :meth:`~xskip.quixlake.topic_source.TopicSource.rows`.
-
-    Returns
-    -------
-    DataFrame
-        The columns of a read. Filters on it skip the segments that are read, and filters on offsets and partitions also
-        those whose offsets are only compared.
+    ``whole`` has all segments of the topic, also those of other stream keys and times, and ``is_chosen`` says which of
+    them to read. Filters on the DataFrame skip the segments that are read, and filters on offsets and partitions also
+    those whose offsets are only compared [QLK-RD-6].
     """
     chosen = np.asarray(is_chosen.to_numpy(zero_copy_only=False), np.bool_)
     group, is_shared = groups(whole)
+    # A segment whose offsets no other one can hold is read without a comparison [QLK-RD-6].
     alone, beside = chosen & ~is_shared, chosen & is_shared
+    # The other segments of a group count whether they are chosen or not: a filter must not change which message counts.
     compared = np.isin(group, group[beside])
     parts = []
+    # If no segment is chosen, an empty DataFrame has the columns.
     if alone.any() or not beside.any():
         parts.append(source.rows(spark, whole.filter(pa.array(alone)), index, is_distinct=True))
     if beside.any():
@@ -68,19 +55,19 @@ def _placed(rows: DataFrame) -> DataFrame:
 
 
 def _without_copies(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Leave out the messages whose offset a message at a lesser place has.
-
-    An anti join lets Spark push filters below it, so that they skip segments; what it leaves out depends on none.
-    """
+    """Leave out the messages whose offset a message at a lesser place has."""
     from pyspark.sql import functions as F
 
     places = others.select(F.col("partition").alias(_PARTITION), F.col("offset").alias(_OFFSET), _PLACE)
+    # A message without partition or offset has no copies [QLK-RD-5].
     places = places.filter(f"{_PARTITION} IS NOT NULL AND {_OFFSET} IS NOT NULL")
     first = places.groupBy(_PARTITION, _OFFSET).agg(F.min(_PLACE).alias(_FIRST), F.count(F.lit(1)).alias("_count"))
     copies = first.filter("_count > 1").drop("_count")
+    # Each segment has each offset once, so that no two copies have the same place.
     is_copy = (
         (F.col("partition") == F.col(_PARTITION))
         & (F.col("offset") == F.col(_OFFSET))
         & (F.col(_PLACE) > F.col(_FIRST))
     )
+    # An anti join lets Spark push filters below it, so that they skip segments; what it leaves out depends on none.
     return rows.join(copies, is_copy, "left_anti").select(*COLUMNS)

@@ -27,23 +27,13 @@ _COLUMNS = DESCRIPTOR.names[: len(DOCUMENT)]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Merge:
-    """The index files of a stream key, and the descriptors that replace their content.
-
-    Attributes
-    ----------
-    place : str
-        The folder of the files, relative to the base.
-    paths : tuple of str
-        The paths of the files, relative to the base.
-    descriptors : pyarrow.Table
-        The descriptors, with the columns of the document in memory and ``exact``.
-    is_changed : bool
-        Whether the files hold descriptors that differ from these, or more of them.
-    """
+    """The index files of a stream key, relative to the base, and the descriptors that replace their content."""
 
     place: str
     paths: tuple[str, ...]
+    #: The columns of the document in memory, and ``exact``.
     descriptors: pa.Table
+    #: Whether the files hold descriptors that differ from these, or more of them.
     is_changed: bool
 
     @property
@@ -55,23 +45,10 @@ class _Merge:
 
 
 def merge_index_files(store: LakeStore, topic: str, limit: int, gone: pa.ChunkedArray | None = None) -> tuple[int, int]:
-    """Merge the old index files of each stream key.
+    """Merge the old index files of each stream key, and return the numbers of merged and of new index files.
 
-    New index files are complete before old ones are removed: a reader in between finds descriptors twice, which agree.
-
-    Parameters
-    ----------
-    store : LakeStore
-    topic : str
-    limit : int
-        The time in milliseconds before which an index file must have changed last to be merged.
-    gone : pyarrow.ChunkedArray, optional
-        Paths of segments that were removed, relative to the base. Their descriptors are left out.
-
-    Returns
-    -------
-    tuple of (int, int)
-        The number of index files that were merged, and the number that hold their descriptors now.
+    Index files are old if they changed before ``limit``, in milliseconds since the Unix epoch. ``gone`` are paths of
+    removed segments, relative to the base, whose descriptors are left out.
     """
     folder = topic_folder(METADATA, topic).partition("/")[2]
     replaced = store.compacted([folder]).replaced
@@ -80,6 +57,7 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: pa.Chunked
     is_gone = _are_stale(store, folder, whole, limit)
     if gone is not None:
         is_gone = pc.or_(is_gone, pc.is_in(whole["below"], gone))
+    # Readers that do not know manifests see the mark of deletion [QLK-CP-4].
     is_replaced = pc.and_(pc.is_in(whole["below"], replaced), pc.is_null(whole["deleted"]))
     merges = _merges(places, is_replaced, is_gone)
     useful = [merge for merge in merges if merge.is_useful]
@@ -89,12 +67,10 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: pa.Chunked
 
 
 def _are_stale(store: LakeStore, folder: str, descriptors: pa.Table, limit: int) -> pa.ChunkedArray:
-    """Return which of the sink's descriptors have been marked as deleted for long and have no segment any more.
-
-    A clean-up cannot remove the descriptors in index files that have changed shortly before.
-    """
+    """Return which of the sink's descriptors have been marked as deleted for long and have no segment any more."""
     below = descriptors["below"]
     before = pa.scalar(limit, pa.timestamp("ms", "UTC"))
+    # ``clean`` leaves such descriptors in index files that have changed shortly before.
     is_old = pc.and_(descriptors["exact"], pc.less(descriptors["deleted"], before).fill_null(False))
     is_stale = pc.and_(is_old, pc.starts_with(below, f"{RAW}/{folder}/").fill_null(False))
     if pc.any(is_stale, min_count=0).as_py():
@@ -131,6 +107,7 @@ def _distinct(descriptors: pa.Table) -> pa.Table:
 def _run(store: LakeStore, merge: _Merge, limit: int) -> int:
     """Write the new index files, remove the old ones, and return the number of new files."""
     place = f"{store.uri}/{merge.place}"
+    # Old files go once the new ones are complete: a reader in between finds descriptors twice, which agree [QLK-CP-4].
     written = _write(store, place, merge.descriptors)
     present = {f"{merge.place}/{entry.name}" for entry in store.storage.list(place) if entry.modified < limit}
     # a file that another writer has changed meanwhile stays, with its descriptors twice
@@ -156,6 +133,7 @@ def _put(store: LakeStore, place: str, part: pa.Table, data: bytes) -> None:
     """Write an index file under a name that no writer gives to a file of its own, which it would rewrite in place."""
     partition = part["partition"][0].as_py() or 0
     for _ in range(_ATTEMPTS):
+        # Other writers number their files by offsets: 56 random bits avoid their numbers [QLK-CP-4].
         number = uuid.uuid4().int >> 72
         if store.storage.put_if_absent(f"{place}/index_raw_{partition}_{number}.parquet", data):
             return

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QuixLake"]
 
+#: A segment holds messages of one day, so that a limit of one day ends none.
 _COMPACT = SinkOptions(max_millis=86_400_000)
 
 

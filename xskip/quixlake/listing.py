@@ -23,18 +23,11 @@ __all__ = ["FilesBelow", "files_below", "list_below"]
 
 
 class FilesBelow(NamedTuple):
-    r"""The files below a directory, and the entries whose names are not valid UTF-8.
-
-    Attributes
-    ----------
-    files : DataFiles
-        The files.
-    undecodable : tuple of str
-        The paths of files and directories whose names are not valid UTF-8, each such byte in the form ``\xNN``. The
-        files include neither them nor the files in such directories.
-    """
+    """The files below a directory, and the entries whose names are not valid UTF-8."""
 
     files: DataFiles
+    #: The paths of files and directories whose names are not valid UTF-8, each such byte in the form ``\xNN``.
+    #: ``files`` has neither them nor the files in such directories.
     undecodable: tuple[str, ...] = ()
 
 
@@ -44,26 +37,9 @@ def list_below(hook: Hook, uri: str) -> DataFiles:
 
 
 def files_below(hook: Hook, uri: str) -> FilesBelow:
-    """Return all files in a directory and in the directories below it.
+    """Return all files below a directory in no particular order; none if the directory does not exist.
 
-    No directory is hidden, and no file except those whose own names begin with ``.`` or ``_``.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    uri : str
-        The directory, with its scheme.
-
-    Returns
-    -------
-    FilesBelow
-        The files in no particular order; none if the directory does not exist.
-
-    Raises
-    ------
-    StorageError
-        If a directory cannot be read.
+    No directory is hidden, and no file except those whose own names begin with ``.`` or ``_`` [QLK-PA-6].
     """
     failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
     try:
@@ -77,10 +53,6 @@ def files_below(hook: Hook, uri: str) -> FilesBelow:
 
 
 def _local_files(directory: str) -> FilesBelow:
-    """Return the files below a directory of a local disk.
-
-    Arrow reads a directory without Python's global lock, so that the threads use all cores.
-    """
     paths: list[str] = []
     sizes: list[int | None] = []
     times: list[int | None] = []
@@ -93,6 +65,7 @@ def _local_files(directory: str) -> FilesBelow:
 
     while level:
         deeper: list[str] = []
+        # Arrow reads a directory without Python's global lock, so that the threads use all cores.
         for parent, found in zip(level, parallel_map(os.cpu_count() or 1, look, level), strict=True):
             entries, valid = found, _paths(found)
             if len(valid) < len(found):
@@ -136,9 +109,5 @@ def _undecodable(directory: str) -> list[str]:
 
 
 def _is_text(name: str) -> bool:
-    r"""Return whether a name has no byte that Python could not decode.
-
-    >>> _is_text("caf\u00e9"), _is_text("\udcff")
-    (True, False)
-    """
+    # Python decodes each byte that is not UTF-8 as a surrogate.
     return not any("\udc80" <= letter <= "\udcff" for letter in name)

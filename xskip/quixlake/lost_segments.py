@@ -1,4 +1,7 @@
-"""Lost segments: those of committed batches that vanished before they had their names. Rules: [QLK-SK-10]."""
+"""Lost segments: those of committed batches that vanished before they had their names. Rules: [QLK-SK-10].
+
+The argument ``topic`` of these functions is the folder of a topic's segments.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,7 @@ _MAX_EXAMPLES = 10
 
 
 def lost_segments(storage: Storage, topic: str, manifest: Manifest) -> pa.Table:
-    """Return the segments of a manifest that have neither their hidden name nor a final name.
-
-    Parameters
-    ----------
-    storage : Storage
-    topic : str
-        The folder of the topic's segments.
-    manifest : Manifest
-
-    Returns
-    -------
-    pyarrow.Table
-        Rows of the manifest's segments.
-    """
+    """Return the segments of a manifest that have neither their hidden name nor a final name."""
     lost = manifest.segments
     for _ in range(2):  # a listing can miss a segment that another writer renames at the same time
         lost = _absent(storage, topic, lost, manifest.token)
@@ -48,6 +38,7 @@ def _absent(storage: Storage, topic: str, segments: pa.Table, token: str) -> pa.
     with ThreadPoolExecutor(_THREADS) as pool:
         present = pa.array([name for found in pool.map(names, folders) for name in found], pa.string())
     name = segments["name"]
+    # A final name ends with the token where other messages had the name [QLK-SK-8].
     candidates = (segments["hidden"], name, pc.binary_join_element_wise(name, token, "."))
     exists = pa.scalar(False)
     for each in candidates:
@@ -56,37 +47,20 @@ def _absent(storage: Storage, topic: str, segments: pa.Table, token: str) -> pa.
 
 
 def lost_of_topic(storage: Storage, topic: str, log: ManifestLog) -> Iterator[tuple[Manifest, pa.Table]]:
-    """Yield the committed batches of a topic that writers cannot complete, with their lost segments.
-
-    Parameters
-    ----------
-    storage : Storage
-    topic : str
-        The folder of the topic's segments.
-    log : ManifestLog
-        The manifests of the topic.
-    """
+    """Yield the committed batches of a topic that writers cannot complete, with their lost segments."""
     for batch in log.recorded().unfinished:
         try:
             manifest = log.read(batch)
         except MetadataCorruptError:  # no batch was committed by this file
             continue
         lost = None if manifest is None else lost_segments(storage, topic, manifest)
+        # If another writer has completed the batch since the listing, its segments can have moved on.
         if manifest is not None and lost is not None and len(lost) and not log.is_marked(batch):
             yield manifest, lost
 
 
 def lost_error(topic: str, manifest: Manifest, lost: pa.Table) -> StorageError:
-    """Return the error for a batch with lost segments.
-
-    Parameters
-    ----------
-    topic : str
-        The folder of the topic's segments.
-    manifest : Manifest
-    lost : pyarrow.Table
-        The result of :func:`lost_segments`.
-    """
+    """Return the error for a batch with lost segments."""
     names = paths_of(lost)
     more = f" and {len(names) - _MAX_EXAMPLES} more, which check() lists" if len(names) > _MAX_EXAMPLES else ""
     hint = "restore these files, or call clean(abandon_lost=True) "

@@ -37,7 +37,9 @@ _STREAM = re.compile(r"(stream-[0-9a-f]{32})-(\d{20})")
 _COMPACTION = re.compile(r"compaction-(\d{20})")
 _NAME = re.compile(r"(batch-[0-9a-f]{32}|stream-[0-9a-f]{32}-\d{20}|compaction-\d{20})(\.arrow|\.done)")
 _RETAINED_MANIFESTS = 20
+#: The identities of so many batches are remembered [QLK-SK-4].
 _RETAINED_MARKS = 1_000
+#: The last mark of a stream proves that all batches before it are committed.
 _RETAINED_OF_STREAM = 10
 _FIELDS = ("folder", "hidden", "name", "stream_key")
 #: The columns of the segments of a batch. ``folder`` is relative to the folder of the topic.
@@ -48,24 +50,12 @@ SEGMENTS = pa.schema(
 
 
 def batch_name(identity: str) -> str:
-    """Return the name of a batch in the manifests.
-
-    >>> batch_name("2025-08-21")
-    'batch-c9f2ca71c9fefab21d8f2bc180893f1a'
-    """
+    """Return the name of a batch in the manifests."""
     return f"batch-{_digest(identity)}"
 
 
 def stream_batch_name(stream: str, number: int) -> str:
-    """Return the name of a batch of a stream.
-
-    Parameters
-    ----------
-    stream : str
-        The identity of the stream, which restarts do not change.
-    number : int
-        The number of the batch.
-    """
+    """Return the name of a batch of a stream, whose identity does not change when the stream restarts."""
     return f"stream-{_digest(stream)}-{number:020d}"
 
 
@@ -80,29 +70,17 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Manifest:
-    """The content of a manifest.
-
-    Attributes
-    ----------
-    batch : str
-        The name of the batch.
-    token : str
-        The text that the hidden names of the batch share. It tells this attempt to write the batch from others.
-    created : int
-        The time of the commit in microseconds since the epoch.
-    index_rows : int
-        The maximum number of descriptors in an index file.
-    segments : pyarrow.Table
-        The segments, with the columns of :data:`SEGMENTS`.
-    replaced : pyarrow.Array
-        The paths of the segments that a compaction replaces, relative to the base; empty for other batches.
-    """
+    """The content of a manifest."""
 
     batch: str
+    #: The text that the hidden names of the batch share. It tells this attempt to write the batch from others.
     token: str
+    #: The time of the commit in microseconds since the epoch.
     created: int
     index_rows: int
+    #: The columns are those of :data:`SEGMENTS`.
     segments: pa.Table
+    #: The paths of the segments that a compaction replaces, relative to the base; empty for other batches.
     replaced: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
 
     @property
@@ -115,6 +93,7 @@ class Manifest:
         fields = {
             "batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows,
         }  # fmt: skip
+        # The paths of replaced segments are a column, because columns are compressed [QLK-CP-6].
         tables = [self.segments, pa.table({_REPLACED: self.replaced})]
         table = pa.concat_tables(tables, promote_options="default")
         table = table.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
@@ -126,13 +105,7 @@ class Manifest:
 
     @staticmethod
     def from_bytes(data: bytes) -> Manifest:
-        """Parse the bytes that :meth:`to_bytes` returned.
-
-        Raises
-        ------
-        MetadataCorruptError
-            If the manifest is incomplete or damaged.
-        """
+        """Parse the bytes that :meth:`to_bytes` returned."""
         try:
             table = pa.ipc.open_file(data).read_all()
             table.validate(full=True)
@@ -153,13 +126,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The batches in a listing of the manifests.
-
-    Attributes
-    ----------
-    manifests, marks : dict of str to FileEntry
-        The listed files by the name of the batch.
-    """
+    """The files in a listing of the manifests, by the names of their batches."""
 
     manifests: dict[str, FileEntry]
     marks: dict[str, FileEntry]
@@ -182,9 +149,10 @@ class Recorded:
         return compaction_name(max((int(each[1]) for each in found), default=0) + 1)
 
     def has(self, batch: str) -> bool:
-        """Return whether a batch is committed. Every batch of a stream before a committed one is committed."""
+        """Return whether a batch is committed."""
         if batch in self.manifests or batch in self.marks:
             return True
+        # Every batch of a stream before a committed one is committed [QLK-SK-4].
         own = _STREAM.fullmatch(batch)
         others = filter(None, map(_STREAM.fullmatch, (*self.manifests, *self.marks))) if own else ()
         return any(own is not None and other[1] == own[1] and other[2] > own[2] for other in others)
@@ -192,17 +160,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class ManifestLog:
-    """The manifests and marks of a topic.
-
-    Attributes
-    ----------
-    storage : Storage
-        The storage of the lake.
-    topic : str
-        The folder of the topic below ``Metadata``.
-    """
+    """The manifests and marks of a topic."""
 
     storage: Storage
+    #: The folder of the topic below ``Metadata``.
     topic: str
 
     def recorded(self) -> Recorded:
@@ -214,13 +175,7 @@ class ManifestLog:
         return Recorded(entries[_MANIFEST], entries[_MARK])
 
     def read(self, batch: str) -> Manifest | None:
-        """Return a manifest, or None if it does not exist any more, because another writer has completed the batch.
-
-        Raises
-        ------
-        MetadataCorruptError
-            If the manifest is damaged.
-        """
+        """Return a manifest, or None if it does not exist any more, because another writer has completed the batch."""
         path = self._path(batch, _MANIFEST)
         try:
             return Manifest.from_bytes(self.storage.read(path))
@@ -259,8 +214,9 @@ class ManifestLog:
         return self.token_of(batch) is not None
 
     def trim(self, recorded: Recorded) -> None:
-        """Remove old manifests of complete batches, and old marks; the manifests go first."""
+        """Remove old manifests of complete batches, and old marks."""
         complete = [n for n in recorded.manifests if n in recorded.marks and _COMPACTION.fullmatch(n) is None]
+        # Manifests go before marks: a manifest without a mark is that of an unfinished batch.
         self._remove(_surplus(complete, recorded.manifests, _RETAINED_MANIFESTS), _MANIFEST)
         marks = [n for n in recorded.marks if n not in recorded.manifests and _COMPACTION.fullmatch(n) is None]
         streams: dict[str, list[str]] = {}
@@ -274,14 +230,7 @@ class ManifestLog:
     def forget(self, compactions: Collection[str], recorded: Recorded, limit: float) -> None:
         """Remove manifests of compactions whose effects are permanent, and then old marks without a manifest.
 
-        Parameters
-        ----------
-        compactions : collection of str
-            The names of the compactions.
-        recorded : Recorded
-            A listing of the manifests and marks.
-        limit : float
-            The time in milliseconds since the epoch before which removed marks were written.
+        A mark is old if it was written before ``limit``, in milliseconds since the epoch.
         """
         self._remove(compactions, _MANIFEST)
         marks = {name: mark for name, mark in recorded.marks.items() if _COMPACTION.fullmatch(name)}

@@ -33,34 +33,17 @@ _MILLIS_A_DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class MessageFrame:
-    """Messages in the form of ``io.xskip.quixlake.MessageWriter``.
+    """Messages in the form of ``io.xskip.quixlake.MessageWriter``."""
 
-    Attributes
-    ----------
-    messages : DataFrame
-        The messages, sorted by stream key, partition, day and offset within partitions of Spark. All messages with the
-        same stream key, partition and day are in the same partition of Spark.
-    has_branches : bool
-        Whether the values of headers are structs of ``string`` and ``bytes``.
-    """
-
+    #: The messages are sorted by stream key, partition, day and offset within partitions of Spark, and those with the
+    #: same stream key, partition and day are in the same partition of Spark.
     messages: DataFrame
+    #: Whether the values of headers are structs of ``string`` and ``bytes``.
     has_branches: bool
 
 
 def message_frame(df: DataFrame) -> MessageFrame:
-    """Check the columns of messages, and arrange the messages for tasks.
-
-    Parameters
-    ----------
-    df : DataFrame
-        The messages of a user.
-
-    Raises
-    ------
-    DatasetError
-        If a column is missing, ambiguous, or of a type that the sink does not write.
-    """
+    """Check the columns of messages, and arrange the messages for tasks."""
     check_frame(df)
     types = {name: _type_of(df, name) for name in _TYPES}
     millis = "timestamp" if types["timestamp"] == "bigint" else "unix_millis(timestamp)"
@@ -74,7 +57,9 @@ def message_frame(df: DataFrame) -> MessageFrame:
         "CAST(value AS BINARY) AS value",
         f"{'headers' if types['headers'] else f'CAST(NULL AS {_HEADERS})'} AS headers",
     )
+    # DIV rounds towards zero, but a day begins at or before its times, also before 1970.
     day = f"timestamp DIV {_MILLIS_A_DAY} - IF(timestamp % {_MILLIS_A_DAY} < 0, 1, 0) AS day"
+    # MessageWriter finds the columns by their positions.
     dated = columns.selectExpr("stream_key", "`partition`", day, "`offset`", "timestamp", "key", "value", "headers")
     run = ("stream_key", "partition", "day")
     return MessageFrame(dated.repartition(*run).sortWithinPartitions(*run, "offset"), types["headers"] == _BRANCHES)

@@ -44,6 +44,7 @@ _SINGLE_BYTE = re.compile("[\udc80-\udcff]")
 _ODD_IN_TOPIC = "[^A-Za-z0-9._-]"
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TOPIC = "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$"
+# The key takes all folders up to a last one that begins with ``Start=``, or all folders [QLK-PA-3].
 _DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)$"
 _UNDATED = "(?s)^Key=(?P<key>.*)$"
 # eighteen digits always fit into 64 bits
@@ -59,29 +60,19 @@ _SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": "
 
 @dataclass(frozen=True, slots=True)
 class SegmentName:
-    """The claims in the name of a segment.
+    """The claims in the name of a segment."""
 
-    Attributes
-    ----------
-    start, end : int
-        Timestamps in milliseconds since the Unix epoch.
-    partition : int
-        The Kafka partition.
-    first, last : int
-        Kafka offsets.
-    """
-
+    #: Timestamps in milliseconds since the Unix epoch.
     start: int
     end: int
     partition: int
+    #: Kafka offsets.
     first: int
     last: int
 
     def text(self, codec: str) -> str:
         """Return the name of the file for an Avro codec.
 
-        Examples
-        --------
         >>> SegmentName(1755776884034, 1755776886089, 0, 331135, 331334).text("snappy")
         'ts_1755776884034_1755776886089_part_0_off_331135_331334.avro.snappy'
         """
@@ -121,11 +112,7 @@ def _decoded(escapes: re.Match[str]) -> str:
 
 
 def topic_of(folder: str) -> str | None:
-    """Return the topic that the name of a folder ``Topic=`` means.
-
-    >>> topic_of("Topic=a%20b")
-    'a b'
-    """
+    """Return the topic that the name of a folder ``Topic=`` means."""
     return decode(folder.partition("=")[2])
 
 
@@ -158,20 +145,12 @@ def stream_key_of(key: bytes | None) -> str | None:
 
 
 def folder(name: str, value: str | None) -> str:
-    """Return the name of the folder of a value.
-
-    >>> folder("Topic", "csv-data")
-    'Topic=csv-data'
-    """
+    """Return the name of the folder of a value."""
     return f"{name}={encode(value)}"
 
 
 def topic_folder(area: str, topic: str | None) -> str:
-    """Return the folder of a topic, relative to the base.
-
-    >>> topic_folder(RAW, "t")
-    'Raw/Topic=t'
-    """
+    """Return the folder of a topic, relative to the base."""
     return f"{area}/{folder('Topic', topic)}"
 
 
@@ -185,15 +164,8 @@ def key_folder(area: str, topic: str | None, stream_key: str | None) -> str:
 
 
 def first_key_folders(folders: pa.Array) -> set[tuple[str, str]]:
-    """Return the first folders ``Key=`` in the paths of the folders of segments, which are relative to the base.
+    """Return the folders of topics, and the first folders ``Key=`` in them, of folders relative to the base.
 
-    Returns
-    -------
-    set of tuple of two str
-        The names of the folder of the topic and of the folder in it.
-
-    Examples
-    --------
     >>> first_key_folders(pa.array(["Raw/Topic=t/Key=a/b", "Raw/Topic=t/Key=a/Start=2025-08-21"]))
     {('Topic=t', 'Key=a')}
     """
@@ -212,11 +184,7 @@ def first_parts(keys: Collection[str | None]) -> set[str | None]:
 
 
 def is_first_of(name: str, parts: Collection[str | None]) -> bool:
-    """Return whether a folder ``Key=`` can hold segments of stream keys with these first parts, decoded or not.
-
-    >>> is_first_of("Key=a%2Fb", first_parts({"a/b/c"})), is_first_of("Key=c", first_parts({"a/b/c"}))
-    (True, False)
-    """
+    """Return whether a folder ``Key=`` can hold segments of stream keys with these first parts, decoded or not."""
     literal = name.partition("=")[2]
     return literal in parts or decode(literal) in parts
 
@@ -224,48 +192,24 @@ def is_first_of(name: str, parts: Collection[str | None]) -> bool:
 def split_names(paths: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
     """Split paths into the folders, of which there are few, and the files' own names.
 
-    Returns
-    -------
-    tuple of pyarrow.DictionaryArray and pyarrow.Array
-        The folder and the name of each path. A path without a slash has no folder.
-
-    Examples
-    --------
     >>> folders, names = split_names(pa.array(["a/b/c", "a/b/d", "e"]))
     >>> folders.to_pylist(), names.to_pylist()
     (['a/b', 'a/b', None], ['c', 'd', 'e'])
     """
     parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
     counts = pc.list_value_length(parts).fill_null(0).to_numpy()
+    # Each path has one part or, with a slash, two: its name is the last part, and its folder the one before.
     ends, texts = np.cumsum(counts), parts.flatten()
     folders = texts.take(pa.array(ends - 2, mask=counts < 2)).dictionary_encode()
     return folders, texts.take(pa.array(ends - 1, mask=counts == 0))
 
 
 def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
-    """Return what the paths of files say.
+    """Return what the paths of files, relative to the base, say; null where a path says nothing.
 
-    Parameters
-    ----------
-    folders : pyarrow.DictionaryArray of string
-        The folder of each file relative to the base.
-    names : pyarrow.Array of string
-        The name of each file.
-
-    Returns
-    -------
-    pyarrow.Table
-        For each path ``folder`` (string, the undecoded value in the folder of the topic), ``topic`` and ``stream_key``
-        (string), ``date`` (date32), ``name`` (string, the file's own name), and the places of a segment's name as
-        int64: ``start``, ``end``, ``partition``, ``first`` and ``last``. Null where a path says nothing; a path outside
-        of all folders ``Key=`` has no ``name``.
-
-    Examples
-    --------
-    >>> paths = pa.array(["Raw/Topic=t/Key=a%3A/b/Start=2025-08-21/ts_5_7_part_0_off_3_2.avro"])
-    >>> parse_paths(*split_names(paths)).drop_columns(["folder", "topic"]).to_pylist()
-    [{'stream_key': 'a:/b', 'date': datetime.date(2025, 8, 21), 'name': 'ts_5_7_part_0_off_3_2.avro', 'start': 5,
-      'end': 7, 'partition': 0, 'first': None, 'last': None}]
+    The columns are ``folder`` (the undecoded value in the folder of the topic), ``topic``, ``stream_key``, ``date``
+    (date32), ``name`` (the file's own name; null outside of all folders ``Key=``), and as int64 ``start``, ``end``,
+    ``partition``, ``first`` and ``last``.
     """
     topics = pc.extract_regex(folders.dictionary, _TOPIC)
     topic, below = _part(topics, "topic"), _part(topics, "below")
@@ -277,6 +221,7 @@ def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
     if keys.null_count or folders.null_count:
         has_key = keys.is_valid().take(folders.indices).fill_null(False)
         names = pc.if_else(has_key, names, pa.scalar(None, pa.string()))
+    # A split takes a third of the time of a regular expression.
     start, end, partition, first, last = _plain_places(names) or _all_places(names)
     start, end = _ordered(start, end)
     first, last = _ordered(first, last)
@@ -294,10 +239,7 @@ def are_named(paths: pa.Array) -> pa.Array:
 
 
 def _plain_places(names: pa.Array) -> list[pa.Array] | None:
-    """Return the five numbers in names, or None if a name has another form or a minus sign.
-
-    A split takes a third of the time of a regular expression.
-    """
+    """Return the five numbers in names, or None if a name has another form or a minus sign."""
     words = _columns(names, "_", 8)
     ending = _columns(words[7], ".", 2, max_splits=1) if words else None
     if not words or not ending:
@@ -341,7 +283,7 @@ def _part(found: pa.Array, name: str) -> pa.Array:
 
 
 def _ordered(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return two bounds, null where they contradict each other."""
+    """Return two bounds, null where they contradict each other [QLK-PA-5]."""
     valid = pc.less_equal(low, high)
     nothing = pa.scalar(None, pa.int64())
     return pc.if_else(valid, low, nothing), pc.if_else(valid, high, nothing)

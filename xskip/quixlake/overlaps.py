@@ -20,50 +20,29 @@ _Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two segments with the same offsets.
+    """Two segments with the same offsets."""
 
-    Attributes
-    ----------
-    path, other : str
-        The paths of the segments relative to the base.
-    first, last : int
-        The offsets that both segments claim.
-    is_certain : bool
-        Whether both segments must hold the same offset, because they have more messages than there are offsets.
-    """
-
+    #: Paths relative to the base.
     path: str
     other: str
+    #: The offsets that both segments claim.
     first: int
     last: int
+    #: Whether both segments must hold the same offset, because they have more messages than there are offsets.
     is_certain: bool
 
 
 def groups(segments: pa.Table, by: Sequence[str] = _STREAM) -> tuple[_Numbers, _Mask]:
-    """Return the groups of segments that can share offsets.
+    """Return for each segment the number of its group, and whether the group has other segments.
 
-    Two segments of different groups have no offset in common. A segment without partition or offsets can share offsets
-    with each other segment.
+    Segments of different groups have no offset in common. Those of a group are equal in the columns ``by``.
 
-    Parameters
-    ----------
-    segments : pyarrow.Table
-        Rows of :data:`~xskip.quixlake.segments.SEGMENT`, or its columns ``first``, ``last`` and those of ``by``.
-    by : sequence of str
-        The columns in which segments are equal that can share offsets.
-
-    Returns
-    -------
-    tuple of two numpy.ndarray
-        For each segment the number of its group, and whether the group has other segments.
-
-    Examples
-    --------
     >>> columns = {"partition": [0, 0, 0, 1], "first": [0, 10, 5, 0], "last": [5, 20, 7, 9]}
     >>> [each.tolist() for each in groups(pa.table(columns))]
     [[0, 1, 0, 2], [True, False, True, False]]
     """
     bounds = _Bounds.of(segments, by)
+    # A segment without partition or offsets can share offsets with each other segment: all are one group.
     if not bounds.is_known.all():
         return np.zeros(len(segments), np.int64), np.full(len(segments), len(segments) > 1)
     order, is_new, _ = bounds.sorted()
@@ -73,15 +52,10 @@ def groups(segments: pa.Table, by: Sequence[str] = _STREAM) -> tuple[_Numbers, _
 
 
 def mixed(segments: pa.Table) -> _Mask:
-    """Return which segments can hold an offset twice, alone or with another one of their stream key and day.
-
-    Parameters
-    ----------
-    segments : pyarrow.Table
-        Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
-    """
+    """Return which segments can hold an offset twice, alone or with another of their key and day [QLK-CP-8]."""
     bounds = _Bounds.of(segments, ("stream_key", "date"))
     known = segments.filter(pa.array(bounds.is_known)).combine_chunks()
+    # A segment with unknown offsets can share them with each one of its stream key and day.
     found = np.isin(bounds.codes, bounds.codes[~bounds.is_known])
     found[bounds.is_known] |= groups(known, ("stream_key", "partition", "date"))[1]
     offsets = pc.add(pc.subtract(segments["last"], segments["first"]), 1)
@@ -89,14 +63,12 @@ def mixed(segments: pa.Table) -> _Mask:
 
 
 def overlaps(segments: pa.Table) -> Iterator[Overlap]:
-    """Yield for each segment that shares offsets with an earlier one by their claims a pair of the two.
-
-    Within a stream key, bounds of offsets that overlap are enough. Segments of different stream keys lie between each
-    other in every lake, so that they count only where each holds all offsets within its bounds.
-    """
+    """Yield for each segment that shares offsets with an earlier one by their claims a pair of the two [QLK-CK-3]."""
     segments = segments.sort_by("path")  # of two equal ranges, the latter path is named
     dense = segments.filter(_is_dense(segments))
     found = {}
+    # Within a stream key, bounds of offsets that overlap are enough. Segments of different stream keys lie between each
+    # other in every lake, so that they count only where each holds all offsets within its bounds.
     for part, by in ((segments, _KEY), (dense, _STREAM)):
         known = part.filter(pa.array(_Bounds.of(part, ("partition",)).is_known))
         for pair in _pairs(known, by):
@@ -110,6 +82,7 @@ def _pairs(segments: pa.Table, by: Sequence[str]) -> Iterator[Overlap]:
     for at in np.flatnonzero(~is_new):
         own, other = rows[order[at]], rows[order[reaching[at]]]
         both = own["rows"] is not None and other["rows"] is not None
+        # All offsets of both lie between these ends. More messages than that hold an offset twice.
         offsets = max(own["last"], other["last"]) - other["first"] + 1
         certain = both and own["rows"] + other["rows"] > offsets
         yield Overlap(own["path"], other["path"], own["first"], min(own["last"], other["last"]), certain)
@@ -144,11 +117,8 @@ class _Bounds:
     def sorted(self) -> tuple[_Numbers, _Mask, _Numbers]:
         """Return an order of the segments, in which groups that overlap are adjacent.
 
-        Returns
-        -------
-        tuple of three numpy.ndarray
-            The positions of the segments in the order of their first offsets; for each of them whether it overlaps
-            none before it; and the place in the order of the segment before it that reaches farthest.
+        Return also for each place in the order whether its segment overlaps none before it, and the place of the
+        segment before it that reaches farthest.
         """
         order = np.lexsort((self.last, self.first, self.codes))
         codes, first, last = (each[order].tolist() for each in (self.codes, self.first, self.last))  # faster in a loop
@@ -160,6 +130,7 @@ class _Bounds:
                 farthest = at
                 continue
             reaching[at] = farthest
+            # The farthest segment overlaps this one if any before it does.
             is_new[at] = first[at] > last[farthest]
             if last[at] > last[farthest]:
                 farthest = at

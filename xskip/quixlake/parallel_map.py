@@ -14,27 +14,11 @@ T = TypeVar("T")
 
 
 def parallel_map(threads: int, function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
-    """Yield the results of a function for items, in order.
-
-    Each thread takes several items at a time, because threads that share single items mostly wait for Python's lock.
-
-    Parameters
-    ----------
-    threads : int
-        The number of threads.
-    function : callable
-        The function.
-    items : sequence
-        The items.
-
-    Examples
-    --------
-    >>> list(parallel_map(2, lambda number: number * number, range(5)))
-    [0, 1, 4, 9, 16]
-    """
+    """Yield the results of a function for items, in order."""
     if len(items) < 2:
         yield from map(function, items)
         return
+    # Each thread takes several items at a time, because threads that share single items mostly wait for Python's lock.
     size = max(1, min(_GROUP, -(-len(items) // threads)))
     groups = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(threads) as pool:

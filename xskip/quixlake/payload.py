@@ -41,20 +41,7 @@ class Payload:
     descriptor: str | None = None
 
     def decoded(self, frame: DataFrame) -> DataFrame:
-        """Replace the column ``value`` of a DataFrame by the decoded payload.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            A DataFrame with the BINARY column ``value``.
-
-        Raises
-        ------
-        PredicateError
-            If a schema or descriptor is missing or cannot be read, or if Spark cannot resolve the expression.
-        DatasetError
-            If Spark lacks the library of the encoding.
-        """
+        """Replace the BINARY column ``value`` of a DataFrame by the decoded payload."""
         from pyspark.errors import PySparkException
 
         if self.value is None:
@@ -77,20 +64,10 @@ class Payload:
             raise PredicateError("cannot decode the payload", found=first_line(error)) from error
 
     def on_bytes(self, index: Index) -> Index:
-        """Return an index on the decoded payload as an index on an expression of the bytes.
+        """Return an index on the decoded payload as an index on an expression of the bytes [QLK-IX-5].
 
-        Parameters
-        ----------
-        index : Index
-            Any index. An index on other columns, or on an expression, is returned unchanged.
+        An index on other columns, or on an expression, is returned unchanged.
 
-        Raises
-        ------
-        PredicateError
-            If SQL cannot express the decoding.
-
-        Examples
-        --------
         >>> from xskip import MinMax
         >>> Payload("json", "temp DOUBLE").on_bytes(MinMax("value.temp")).columns
         ("from_json(string(value), 'temp DOUBLE').`temp`",)
@@ -111,6 +88,7 @@ class Payload:
                 return f"from_avro(value, {self._schema_literal('the Avro schema as JSON')})"
             case str(text) if text != "protobuf":
                 return f"({text})"
+            # SQL cannot express a Column, and the decoder of Protobuf reads a file when Spark analyzes it.
             case other:
                 raise PredicateError(
                     "no index supports this decoding of payloads", found=str(other),

@@ -39,23 +39,10 @@ class ProcessIndexes:
         self._lock = threading.Lock()
 
     def update(self, spark: SparkSession, source: TopicSource, segments: pa.Table, trust: Trust) -> str | None:
-        """Enter the bounds of segments that count into the index of a topic.
+        """Enter the bounds of segments that count into the index of a topic, and return the index's directory.
 
-        Parameters
-        ----------
-        spark : SparkSession
-        source : TopicSource
-            The topic.
-        segments : pyarrow.Table
-            Rows of :data:`~xskip.quixlake.segments.SEGMENT`: all or some segments of the topic.
-        trust : {"checked", "names"}
-            Which claims about timestamps count.
-
-        Returns
-        -------
-        str or None
-            The directory of the index. None if the topic has an index of its own, if the session does not skip, or if
-            the index cannot be written.
+        Return None if the topic has an index of its own, if the session does not skip, or if the index cannot be
+        written. ``segments`` are all or some segments of the topic.
         """
         engine = engine_of(spark)
         if not engine.hook.is_installed(spark) or _has_index(spark, engine, source.root):
@@ -65,6 +52,7 @@ class ProcessIndexes:
             digest = hashlib.sha256(f"{source.root}\0{trust}".encode()).hexdigest()[:32]
             directory = f"{self._folder}/{digest}"
             try:
+                # A read opens no segment to learn its bounds.
                 claims = SegmentClaims(source.store.root, trust, may_read=False)
                 _build(spark, source, segments, claims, directory)
             except (XskipError, OSError) as error:
@@ -94,5 +82,6 @@ def _build(spark: SparkSession, source: TopicSource, segments: pa.Table, claims:
     if snapshot is not None:
         below = pc.utf8_slice_codeunits(snapshot.load(()).files.names, len(source.store.root) + 1)
         listed = pc.is_in(below, segments["path"].combine_chunks()).to_numpy(zero_copy_only=False)
+        # Descriptors can change while their segments stay as they are [QLK-RD-3].
         outdated = listed & differing(snapshot, planned, claims)
     Build(engine, opened, planned, False, "raise", form).run(snapshot, listed, outdated)

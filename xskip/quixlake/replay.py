@@ -260,6 +260,7 @@ class Replay:
     def _state(self, target: str) -> SavedState:
         """Return the state at the start of a replay, after a check that a saved state is of the same replay."""
         options = self._options
+        # The speed may change: it decides when messages are sent, and not what is sent [QLK-RP-5].
         replay = {
             "target": target,
             "timestamps": options.timestamps,
@@ -288,12 +289,14 @@ class Replay:
         messages = self._sorted(state.shift, state.confirmed)
         target = open_target()
         progress.save()
+        # From here on, the state has the shift, which a replay that continues uses again [QLK-RP-4].
         stopped = failed = True
         try:
             stopped = self._run(messages, target, progress)
             failed = False
         finally:
             try:
+                # Closing receives further confirmations, which the state below has.
                 target.close(failed=failed)
             finally:
                 progress.save()

@@ -35,27 +35,15 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The messages of a partition of a topic.
-
-    Attributes
-    ----------
-    topic : str or None
-        The topic.
-    partition : int
-        The number of the partition.
-    messages, size : int
-        The number of messages, and the bytes of their keys and values.
-    last_offset : int
-        The greatest offset.
-    first_timestamp : int or None
-        The timestamp of the message with the least offset among those that have a timestamp.
-    """
+    """The messages of a partition of a topic."""
 
     topic: str | None
     partition: int
     messages: int
+    #: The bytes of keys and values.
     size: int
     last_offset: int
+    #: The timestamp of the message with the least offset among those that have a timestamp.
     first_timestamp: int | None
 
     @property
@@ -65,13 +53,7 @@ class Stream:
 
 
 def check_columns(df: DataFrame) -> None:
-    """Check that a DataFrame has the columns of a read that a replay needs.
-
-    Raises
-    ------
-    DatasetError
-        If a column is missing or has another type.
-    """
+    """Check that a DataFrame has the columns of a read that a replay needs."""
     types = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     wrong = {name: types.get(name, "no such column") for name in _TYPES if types.get(name) != _TYPES[name]}
     if wrong:
@@ -83,13 +65,7 @@ def check_columns(df: DataFrame) -> None:
 
 
 def streams_of(df: DataFrame) -> tuple[Stream, ...]:
-    """Return the streams of a selection, by one aggregation.
-
-    Raises
-    ------
-    DatasetError
-        If a message has no partition or no offset, so that its place in the order is unknown.
-    """
+    """Return the streams of a selection, by one aggregation."""
     from pyspark.sql import functions as F
 
     size = F.coalesce(F.octet_length("key"), F.lit(0)) + F.coalesce(F.octet_length("value"), F.lit(0))
@@ -101,6 +77,7 @@ def streams_of(df: DataFrame) -> tuple[Stream, ...]:
         F.expr("min_by(timestamp, if(timestamp is null, null, offset))").alias("first"),
     )
     found = rows.collect()
+    # A message without partition or offset has no place in the order [QLK-RP-1].
     unknown = sum(r.messages if r.partition is None else r.messages - r.offsets for r in found)
     if unknown:
         raise DatasetError(
@@ -114,34 +91,24 @@ def streams_of(df: DataFrame) -> tuple[Stream, ...]:
 def with_times(df: DataFrame, max_gap_ms: int | None, timestamp: Column) -> DataFrame:
     """Add the columns of the order and the pace, and replace the timestamps.
 
-    Sorted by ``ORDER``, the messages are in the order of QLK-RP-1. Proof: let t(m) be the timestamp of a message, s(m)
-    its stream, and M(m) the running maximum of the timestamps of the stream up to m; a null timestamp is less than all
-    others. Let the merge send m while q is the next message of another stream.
-
-    * If t(m) = M(m), then (M(q), s(q)) >= (t(q), s(q)) > (t(m), s(m)) = (M(m), s(m)).
-    * Otherwise a message p before m in its stream has t(p) = M(m). When the merge sent p, the next message of every
-      other stream had a greater (t, s) than (M(m), s(m)). From p to m, the timestamps of this stream are at most M(m),
-      so that the merge has sent only messages of this stream, and q is the next message of its stream since then.
-      Again (M(q), s(q)) >= (t(q), s(q)) > (M(m), s(m)).
-
-    So m has the least (M, s) of all next messages. Because M never decreases in a stream, m has the least (M, s,
-    offset) of all messages that the merge has not sent.
-
-    Parameters
-    ----------
-    df : DataFrame
-        The messages.
-    max_gap_ms : int or None
-        The maximum to which longer gaps are shortened.
-    timestamp : Column
-        The new timestamp, from ``timestamp`` and ``_removed``, the milliseconds of the gaps before the message that
-        the replay leaves out.
+    The new ``timestamp`` is computed from the column ``timestamp``, and from ``_removed``, the milliseconds of the gaps
+    before the message that the replay leaves out. With ``max_gap_ms`` None, it leaves out none.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     stream = Window.partitionBy("topic", "partition").orderBy("offset")
     running = stream.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # Sorted by ``ORDER``, the messages are in the order of QLK-RP-1. Proof: let t(m) be the timestamp of a message,
+    # s(m) its stream, and M(m) the running maximum of the timestamps of the stream up to m; a null timestamp is less
+    # than all others, as in Spark's order. Let the merge send m while q is the next message of another stream.
+    # * If t(m) = M(m), then (M(q), s(q)) >= (t(q), s(q)) > (t(m), s(m)) = (M(m), s(m)).
+    # * Otherwise a message p before m in its stream has t(p) = M(m). When the merge sent p, the next message of every
+    #   other stream had a greater (t, s) than (M(m), s(m)). From p to m, the timestamps of this stream are at most
+    #   M(m), so that the merge has sent only messages of this stream, and q is the next message of its stream since
+    #   then. Again (M(q), s(q)) >= (t(q), s(q)) > (M(m), s(m)).
+    # So m has the least (M, s) of all next messages. Because M never decreases in a stream, m has the least (M, s,
+    # offset) of all messages that the merge has not sent.
     rows = df.withColumn(REACHED, F.max("timestamp").over(running))
     removed = rows.withColumn("_removed", F.lit(0).cast("bigint")) if max_gap_ms is None else _gaps(rows, max_gap_ms)
     timed = removed.withColumn(PACE, F.col(REACHED) - F.col("_removed")).withColumn(
@@ -154,14 +121,12 @@ def with_times(df: DataFrame, max_gap_ms: int | None, timestamp: Column) -> Data
 
 
 def _gaps(rows: DataFrame, maximum: int) -> DataFrame:
-    """Add ``_removed``, the sum of what the gaps before a message exceed the maximum by.
-
-    Two values in one bucket of a width of ``maximum`` differ by less than it, so that a longer gap lies between the
-    greatest value of a bucket and the least of the next one. Only one row per bucket goes through a single task.
-    """
+    """Add ``_removed``, the sum of what the gaps before a message exceed the maximum by."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
+    # Two values in one bucket of a width of ``maximum`` differ by less than it, so that a longer gap lies between the
+    # greatest value of a bucket and the least of the next one. Only one row per bucket goes through a single task.
     bucket = F.expr(f"{REACHED} - pmod({REACHED}, {max(maximum, 1)}L)")
     in_buckets = rows.withColumn("_bucket", bucket)
     spans = in_buckets.where(F.col("_bucket").isNotNull()).groupBy("_bucket")

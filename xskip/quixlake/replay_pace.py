@@ -43,44 +43,23 @@ class SystemClock:
 
 
 class Pacer:
-    """A schedule that begins with the first message.
-
-    The due time of each message is computed from the first one, so that delays do not add up. A late message is due
-    at once.
-
-    Parameters
-    ----------
-    clock : Clock
-        The time.
-    speed : float or None
-        The factor by which the replay is faster than the original; None makes each message due at once.
-    stop : threading.Event
-        The event that ends all waits.
-    """
+    """A schedule that begins with the first message; without a speed, each message is due at once."""
 
     def __init__(self, clock: Clock, speed: float | None, stop: threading.Event) -> None:
         self._clock, self._speed, self._stop = clock, speed, stop
         self._origin: tuple[float, int] | None = None
 
     def wait_for(self, pace: int | None, idle: Callable[[], None]) -> bool:
-        """Wait until a message is due.
+        """Wait until a message is due, and return False if the event has been set.
 
-        Parameters
-        ----------
-        pace : int or None
-            The time of the message in milliseconds of the original; None makes the message due at once.
-        idle : callable
-            The function that runs between the parts of a long wait.
-
-        Returns
-        -------
-        bool
-            False if the event has been set.
+        ``pace`` is the time of the message in milliseconds of the original; None makes it due at once. ``idle`` runs
+        between the parts of a long wait.
         """
         if self._speed is not None and pace is not None:
             if self._origin is None:
                 self._origin = self._clock.monotonic(), pace
             start, first = self._origin
+            # Computed from the first message, so that delays do not add up; a late message is due at once [QLK-RP-3].
             due = start + (pace - first) / 1000 / self._speed
             while (rest := due - self._clock.monotonic()) > 0 and not self._stop.is_set():
                 self._clock.wait(min(rest, _SLICE), self._stop)

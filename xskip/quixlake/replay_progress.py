@@ -25,31 +25,18 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """The content of a state file.
+    """The content of a state file."""
 
-    Attributes
-    ----------
-    replay : mapping of str to Any
-        The target and the options that decide what is sent.
-    shift : int or None
-        The milliseconds by which the replay moves timestamps.
-    confirmed : mapping of tuple to int
-        For each topic and partition, the last offset that the target has confirmed together with all before it.
-    """
-
+    #: The target and the options that decide what is sent.
     replay: Mapping[str, Any]
+    #: The milliseconds by which the replay moves timestamps; None moves none.
     shift: int | None
+    #: The last offset of each stream that the target has confirmed together with all before it.
     confirmed: Mapping[StreamId, int]
 
 
 def load_state(path: str | None) -> SavedState | None:
-    """Return the content of a state file, or None if the file does not exist.
-
-    Raises
-    ------
-    ReplayError
-        If the file is not a state file.
-    """
+    """Return the content of a state file, or None if the file does not exist."""
     if path is None:
         return None
     try:
@@ -72,18 +59,7 @@ def load_state(path: str | None) -> SavedState | None:
 
 
 class Progress:
-    """The offsets that a target has confirmed.
-
-    A target can confirm messages of a stream out of order, if they go to several partitions. An offset counts when all
-    offsets before it are confirmed.
-
-    Parameters
-    ----------
-    path : str or None
-        The state file; None saves nothing.
-    state : SavedState
-        The state at the start.
-    """
+    """The offsets that a target has confirmed; a ``path`` of None saves nothing."""
 
     def __init__(self, path: str | None, state: SavedState) -> None:
         self._path, self._state = path, state
@@ -106,11 +82,13 @@ class Progress:
     def advance(self, stream: StreamId) -> None:
         """Count the confirmed messages of a stream up to the first one that is not confirmed."""
         waiting = self._streams[stream]
+        # A target can confirm messages of a stream out of order, if they go to several partitions. An offset counts
+        # when all offsets before it are confirmed [QLK-RP-5].
         while waiting and waiting[0].confirmed:
             self._confirmed[stream] = waiting.popleft().offset
 
     def save(self) -> None:
-        """Write the state file, which appears complete or not at all."""
+        """Write the state file."""
         if self._path is None:
             return
         content = {
@@ -119,6 +97,7 @@ class Progress:
             "shift": self._state.shift,
             "confirmed": [[topic, partition, offset] for (topic, partition), offset in self._confirmed.items()],
         }
+        # The state file appears complete or not at all.
         partial = f"{self._path}.partial"
         with _storage("write", self._path):
             with open(partial, "w", encoding="utf-8") as file:
@@ -130,19 +109,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Sent:
-    """A message that was sent, until the target confirms it.
-
-    Attributes
-    ----------
-    progress : Progress
-        The progress that counts the message.
-    stream : tuple
-        The topic and the partition.
-    offset : int
-        The offset.
-    confirmed : bool
-        Whether the target has confirmed the message.
-    """
+    """A message that was sent, until the target confirms it."""
 
     progress: Progress
     stream: StreamId

@@ -19,26 +19,14 @@ _FORMAT = "kafka"
 
 
 def write_to_kafka(df: DataFrame, settings: Mapping[str, Any], topic: str, *, keep_partitions: bool) -> None:
-    """Send messages by Spark's Kafka sink, all messages of a partition by one task.
+    """Send messages by Spark's Kafka sink; ``settings`` are those of Kafka's Java producer.
 
-    Parameters
-    ----------
-    df : DataFrame
-        The messages with the columns of the order, and with all messages of a partition in one task.
-    settings : mapping of str to Any
-        The settings of Kafka's Java producer.
-    topic : str
-        The topic.
-    keep_partitions : bool
-        Whether a message goes to the partition with its number in the lake; otherwise the producer decides by the key.
-
-    Raises
-    ------
-    ReplayError
-        If Spark cannot read or send a message.
+    All messages of a partition must be in one task, which sends them in their order. Without ``keep_partitions``, the
+    producer chooses partitions by the keys.
     """
     from pyspark.sql import functions as F
 
+    # Text is sent as UTF-8 [QLK-RP-2].
     headers = F.expr(
         "transform(headers, h -> struct(h.key, coalesce(h.value.bytes, cast(h.value.string as binary)) as value))"
     )

@@ -75,13 +75,7 @@ class Target(Protocol):
         """Receive confirmations, while no message is due."""
 
     def close(self, *, failed: bool) -> None:
-        """Wait for all confirmations, or give up the messages without one if the replay has failed.
-
-        Raises
-        ------
-        ReplayError
-            If the target refuses a message and the replay has not failed.
-        """
+        """Wait for all confirmations, or give up the messages without one if the replay has failed."""
 
 
 def messages_of(df: DataFrame) -> Iterator[tuple[Message, int | None]]:
@@ -103,13 +97,7 @@ def _bytes(value: bytearray | bytes | None) -> bytes | None:
 
 
 class CallbackTarget:
-    """A function that gets each message; its return confirms the message.
-
-    Parameters
-    ----------
-    callback : callable
-        The function.
-    """
+    """A function that gets each message; its return confirms the message."""
 
     def __init__(self, callback: Callable[[Message], object]) -> None:
         self._callback = callback
@@ -127,22 +115,7 @@ class CallbackTarget:
 
 
 class KafkaTarget:
-    """A topic that gets messages from the idempotent producer of ``confluent-kafka``.
-
-    Parameters
-    ----------
-    settings : mapping of str to Any
-        The settings of the producer, by librdkafka's names.
-    topic : str
-        The topic.
-    keep_partitions : bool
-        Whether a message goes to the partition with its number in the lake; otherwise the producer decides by the key.
-
-    Raises
-    ------
-    ReplayError
-        If ``confluent-kafka`` is not installed, or the topic does not exist.
-    """
+    """A topic that gets messages from ``confluent-kafka``; the settings of its producer have librdkafka's names."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str, *, keep_partitions: bool) -> None:
         try:
@@ -167,6 +140,7 @@ class KafkaTarget:
         """Give a message to the producer, and wait while its queue is full."""
         arguments: dict[str, Any] = {"on_delivery": partial(self._delivered, message, confirm)}
         if self._keep:
+            # Without a partition, the producer chooses one by the key.
             arguments["partition"] = message.partition
         if message.timestamp is not None:
             if message.timestamp == _NO_TIMESTAMP:
@@ -190,15 +164,13 @@ class KafkaTarget:
         self._poll(0)
 
     def close(self, *, failed: bool) -> None:
-        """Wait for the confirmations of all messages, see :meth:`Target.close`.
-
-        After a refused message, the messages that the producer has not yet sent are given up, because they come later
-        in the order.
-        """
+        """Wait for the confirmations of all messages, see :meth:`Target.close`."""
         end = time.monotonic() + _CLOSE_SECONDS
         while len(self._producer) and self._failure is None and not (failed and time.monotonic() > end):
             self._producer.poll(_POLL_SECONDS)
         if len(self._producer):
+            # After a refused message, the messages that the producer has not yet sent are given up, because they come
+            # later in the order.
             self._producer.purge(in_flight=False)
             self._producer.flush(_CLOSE_SECONDS)
         if self._failure is not None and not failed:

@@ -122,6 +122,7 @@ def shown_key(key: str | None) -> str:
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
+    # Spark's timestamps are in microseconds.
     return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
@@ -152,27 +153,16 @@ def times_of(millis: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def summarize(segments: pa.Table, by: Sequence[str], *, keys: bool = False) -> pa.Table:
-    """Summarize segments by columns.
+    """Summarize segments by columns, a row for each group in order.
 
-    Parameters
-    ----------
-    segments : pyarrow.Table
-        Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
-    by : sequence of str
-        The columns of the groups.
-    keys : bool
-        Whether to count the stream keys of each group.
-
-    Returns
-    -------
-    pyarrow.Table
-        A row for each group, in order: the columns of the group, ``keys`` if they are counted, ``segments``, ``bytes``,
-        ``messages``, ``first`` and ``last`` (offsets), ``start`` and ``end`` (times in UTC). A sum is null if a part is
-        unknown.
+    The columns are those of ``by``, ``keys`` (the number of stream keys, if ``keys``), ``segments``, ``bytes``,
+    ``messages``, ``first`` and ``last`` (offsets), ``start`` and ``end`` (times in UTC).
     """
+    # A sum is unknown if a part is.
     every = pc.ScalarAggregateOptions(skip_nulls=False)
     sums = [("size", "sum", every), ("rows", "sum", every)]
     ends = [("first", "min"), ("last", "max"), ("start", "min"), ("end", "max")]
+    # Null is a stream key as well.
     counted = [("stream_key", "count_distinct", pc.CountOptions(mode="all"))] if keys else []
     found = segments.group_by(list(by), use_threads=False).aggregate([([], "count_all"), *sums, *ends, *counted])
     columns = {name: found[name] for name in by} | ({"keys": found["stream_key_count_distinct"]} if keys else {})

@@ -25,48 +25,20 @@ COLUMNS = ("timestamp", "key", "headers", "value", "partition", "offset", "time"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the messages of segments are read.
+    """How the messages of segments are read."""
 
-    Attributes
-    ----------
-    partition_of : mapping of str to int
-        The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
-        the partition of the others.
-    is_distinct : bool
-        Whether each segment has each offset of a partition once: its first message counts [QLK-RD-5].
-    """
-
+    #: The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
+    #: the partition of the others.
     partition_of: Mapping[str, int] = field(default_factory=dict)
+    #: Whether each segment has each offset of a partition once: its first message counts [QLK-RD-5].
     is_distinct: bool = False
 
 
 def segment_frame(spark: SparkSession, hook: Hook, table: MetadataTable, root: str, reading: Reading) -> DataFrame:
-    """Return a DataFrame that reads chosen segments and does nothing else.
+    """Return a DataFrame that reads chosen segments and does nothing else; Spark lists no directory.
 
-    The DataFrame keeps to these segments: Spark lists no directory.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session of the DataFrame.
-    hook : Hook
-        The hook of the session's JVM.
-    table : MetadataTable
-        The segments, with the columns of :data:`PARTITIONS`. Files of 0 bytes have no messages.
-    root : str
-        The folder of the topic, in the hook's spelling. Spark's rule looks for the index at this path.
-    reading : Reading
-        How the messages are read.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :data:`COLUMNS`.
-
-    Raises
-    ------
-    DatasetError
-        If the table has other partition columns, or a segment of unknown size.
+    ``table`` has the columns of :data:`PARTITIONS`; its files of 0 bytes have no messages. Spark's rule looks for the
+    index at the path ``root``, the folder of the topic in the hook's spelling.
     """
     _check(table, root)
     form = SegmentForm(PARTITIONS, reading.partition_of, reading.is_distinct)

@@ -41,21 +41,13 @@ SEGMENT = pa.schema(
 
 
 def listed_segments(files: DataFiles, descriptors: pa.Table) -> pa.Table:
-    """Return the segments among listed files, with the claims that descriptors and names make.
+    """Return the segments among listed files, deleted ones included, with the claims of descriptors and names.
 
-    Parameters
-    ----------
-    files : DataFiles
-        Files with names relative to the base.
-    descriptors : pyarrow.Table
-        The result of :func:`~xskip.quixlake.descriptors.decisive`.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of :data:`SEGMENT`, deleted segments included.
+    The names of ``files`` are relative to the base, and ``descriptors`` those of
+    :func:`~xskip.quixlake.descriptors.decisive`.
     """
     folders, names = split_names(files.names)
+    # Hidden files, files without ``.avro`` and files of 0 bytes are no segments [QLK-PA-6].
     is_segment = pc.and_(pc.match_substring(names, ".avro"), pc.invert(pc.match_substring_regex(names, r"^[._]")))
     of_key = pc.match_substring_regex(folders.dictionary, "^Raw/Topic=[^/]*/Key=").take(folders.indices)
     is_segment = pc.and_(is_segment, of_key.fill_null(False))
@@ -68,19 +60,9 @@ def listed_segments(files: DataFiles, descriptors: pa.Table) -> pa.Table:
 
 
 def described_segments(descriptors: pa.Table, split_paths: SplitPaths) -> pa.Table:
-    """Return the segments that descriptors name, whether they exist or not.
+    """Return the segments that decisive descriptors name, whether they exist or not, deleted ones included.
 
-    Parameters
-    ----------
-    descriptors : pyarrow.Table
-        The result of :func:`~xskip.quixlake.descriptors.decisive`.
-    split_paths : tuple of pyarrow.DictionaryArray and pyarrow.Array
-        The folders and names of the segments, see :func:`~xskip.quixlake.names.split_names`.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of :data:`SEGMENT`, with null in ``modified``; deleted segments included.
+    The column ``modified`` is null.
     """
     table = descriptors.combine_chunks()
     names, sizes = (_array(table[name]) for name in ("below", "size"))
@@ -93,16 +75,19 @@ def _combined(files: DataFiles, split_paths: SplitPaths, described: pa.Table) ->
     folders, names = split_paths
     table = parse_paths(folders, names)
     named = {name: _array(table[name]) for name in table.column_names}
+    # A descriptor with another size describes a former content. Its topic, stream key and mark still count [QLK-DE-7].
     is_true = pc.equal(claims["size"], files.sizes).fill_null(True)
     for name in ("partition", "rows", "first", "last", "start", "end"):
         claims[name] = pc.if_else(is_true, claims[name], pa.scalar(None, pa.int64()))
     columns = {"path": files.names, "size": files.sizes, "date": named["date"]}
     columns["modified"] = _modified(files.modified, named["partition"], claims["partition"])
+    # The topic of a descriptor counts only where the name of the folder leaves it open [QLK-DE-8].
     claims["topic"] = pc.if_else(are_ambiguous(named["folder"]), claims["topic"], pa.scalar(None, pa.string()))
     columns |= _places(folders, {name: named[name] for name in ("topic", "stream_key")}, claims)
     columns["partition"] = _agreed(claims["partition"], named["partition"])
     for low, high in _BOUNDS:
         columns[low], columns[high] = _bounds((claims[low], claims[high]), (named[low], named[high]))
+    # Bounds that the name has widened are not those of the messages any more.
     tight = pc.and_(pc.equal(columns["start"], claims["start"]), pc.equal(columns["end"], claims["end"]))
     columns["is_exact"] = pc.and_(claims["exact"], tight).fill_null(False)
     columns |= {"rows": claims["rows"], "is_deleted": claims["is_deleted"].fill_null(False)}
@@ -116,10 +101,8 @@ def kept(table: pa.Table, mask: pa.ChunkedArray | pa.Array) -> pa.Table:
 
 
 def _modified(modified: pa.Array, named: pa.Array, claimed: pa.Array) -> pa.Array:
-    """Return modification times that change with the partition that a descriptor gives to a segment [QLK-IX-3].
-
-    The partition decides which values records without partition have, so that statistics count only for one partition.
-    """
+    """Return modification times that change with the partition that a descriptor gives to a segment [QLK-IX-3]."""
+    # The partition decides which values records without partition have, so that statistics count only for one.
     is_given = pc.and_(named.is_null(), claimed.is_valid())
     return pc.add(modified, pc.if_else(is_given, pc.add(pc.bit_wise_and(claimed, 1023), 1), 0))
 
@@ -137,6 +120,7 @@ def _places(
         high = np.full(len(folders.dictionary), -1)
         np.minimum.at(low, of[codes >= 0], codes[codes >= 0])
         np.maximum.at(high, of[codes >= 0], codes[codes >= 0])
+        # The descriptors of a folder agree if their least and greatest values are one [QLK-SE-3].
         agreed = np.where(low == high, low, -1)[of]
         shared = coded.dictionary.take(pa.array(agreed, mask=agreed < 0))
         places[name] = pc.coalesce(claims[name], shared, by_folder)
@@ -150,7 +134,7 @@ def _agreed(one: pa.Array, other: pa.Array) -> pa.Array:
 
 
 def _bounds(claims: tuple[pa.Array, pa.Array], named: tuple[pa.Array, pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return the bounds of a descriptor where they lie within those of the name, else bounds that contain both."""
+    """Return a descriptor's bounds if they lie within the name's, else bounds that contain both [QLK-TR-1]."""
     nothing = pa.scalar(None, pa.int64())
     is_valid = pc.less_equal(*claims).fill_null(False)
     low, high = (pc.if_else(is_valid, bound, nothing) for bound in claims)

@@ -47,51 +47,24 @@ class Filters(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of messages.
-
-    Attributes
-    ----------
-    topic : str
-        The topic.
-    keys : frozenset of (str or None), or None
-        The stream keys; None selects all.
-    window : tuple of two (int or None)
-        The least timestamp in milliseconds, and the timestamp before which all messages lie.
-    partitions : frozenset of int, or None
-        The Kafka partitions; None selects all.
-    offsets : tuple of two (int or None)
-        The least offset, and the offset before which all messages lie.
-    metadata : mapping of str to list of str
-        The values of custom metadata of which a stream key must have one, by name.
-    trust : {"checked", "names"}
-        Which claims about timestamps count.
-    distinct_offsets : bool
-        Whether each offset of a partition occurs once: of several messages with it, the first one counts.
-    """
+    """A selection of messages. None selects all; ranges are half-open, and None leaves an end of a range open."""
 
     topic: str
+    #: None in the set is the null key.
     keys: frozenset[str | None] | None = None
+    #: Milliseconds since the Unix epoch.
     window: tuple[int | None, int | None] = (None, None)
     partitions: frozenset[int] | None = None
     offsets: tuple[int | None, int | None] = (None, None)
+    #: The values of custom metadata, by name, of which a stream key must have one.
     metadata: Mapping[str, list[str]] = field(default_factory=dict)
     trust: Trust = "checked"
+    #: Whether each offset of a partition occurs once: of several messages with it, the first one counts [QLK-RD-5].
     distinct_offsets: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, topic: str, filters: Filters) -> Selection:
-        """Return the selection of a topic's messages by filters.
-
-        Parameters
-        ----------
-        topic : str
-        filters : Filters
-
-        Raises
-        ------
-        PredicateError
-            If a filter is unknown or has a wrong type, or if a range ends before it starts.
-        """
+        """Return the selection of a topic's messages by filters."""
         unknown = sorted(filters.keys() - Filters.__annotations__.keys())
         if unknown:
             raise PredicateError(
@@ -119,13 +92,7 @@ class Selection:
         )
 
     def overlapping(self, segments: pa.Table) -> pa.Table:
-        """Return the segments that can hold a selected message, by the claims that count.
-
-        Parameters
-        ----------
-        segments : pyarrow.Table
-            Rows of :data:`~xskip.quixlake.segments.SEGMENT`. Deleted segments are left out.
-        """
+        """Return the segments, but for deleted ones, that can hold a selected message, by the claims that count."""
         return segments.filter(self.fits(segments))
 
     def fits(self, segments: pa.Table) -> pa.ChunkedArray:
@@ -136,6 +103,7 @@ class Selection:
             kept = pc.and_(kept, pc.is_in(segments["stream_key"], wanted))
         if self.partitions is not None:
             fitting = pc.is_in(segments["partition"], pa.array([*self.partitions], pa.int64()))
+            # An unknown partition can be any of them.
             kept = pc.and_(kept, pc.or_(fitting, pc.is_null(segments["partition"])))
         kept = _within(kept, self.offsets, (segments["first"], segments["last"]))
         start, end = segments["start"], segments["end"]
@@ -185,7 +153,7 @@ def _keys(keys: str | Iterable[str | None] | None) -> frozenset[str | None] | No
 
 
 def _conditions(metadata: Mapping[str, str | Iterable[str]] | None) -> dict[str, list[str]]:
-    """Return the allowed values of each name of custom metadata; an iterator gives its values only once."""
+    """Return the allowed values of each name of custom metadata."""
     if metadata is not None and not isinstance(metadata, Mapping):
         raise PredicateError(
             "the custom metadata is not a mapping", found=repr(metadata), expected="such as {'site': 'Oslo'}"
@@ -194,6 +162,7 @@ def _conditions(metadata: Mapping[str, str | Iterable[str]] | None) -> dict[str,
     odd = [wanted for _, wanted in given if not isinstance(wanted, Iterable)]
     if odd:
         raise PredicateError("a value of custom metadata is not text", found=repr(odd[0]), expected="a text, or texts")
+    # A list, because an iterator gives its values only once.
     return {name: [wanted] if isinstance(wanted, str) else list(wanted) for name, wanted in given}
 
 
@@ -239,13 +208,6 @@ def _range(what: str, low: Moment | None, end: Moment | None) -> tuple[int | Non
 def milliseconds(moment: Moment) -> int:
     """Return a moment in milliseconds since the Unix epoch; a moment without a zone is in UTC.
 
-    Raises
-    ------
-    PredicateError
-        If the moment is not a datetime, an integer or a text of an ISO date and time.
-
-    Examples
-    --------
     >>> milliseconds("2026-01-31 09:00"), milliseconds("2026-01-31T10:00+01:00"), milliseconds(5)
     (1769850000000, 1769850000000, 5)
     """
@@ -256,6 +218,7 @@ def milliseconds(moment: Moment) -> int:
         if isinstance(moment, str):
             parsed = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
         zoned = parsed if parsed.tzinfo else parsed.replace(tzinfo=_UTC)
+        # Rounded up: a timestamp in milliseconds is before the moment if and only if it is before the result.
         return -((_EPOCH - zoned) // _MILLISECOND)
     except (ValueError, AttributeError, TypeError) as error:
         raise PredicateError(

@@ -103,18 +103,7 @@ class WriteResult:
 
 
 class Sink:
-    """A writer of one topic of a Quix Lake.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    base : str
-        The path or URI of the lake, the folder with the folders ``Raw`` and ``Metadata``.
-    topic : str
-        The Kafka topic of the messages.
-    options : SinkOptions, optional
-        How the sink writes segments and index files.
-    """
+    """A writer of one topic of a Quix Lake; ``base`` is the folder with the folders ``Raw`` and ``Metadata``."""
 
     def __init__(self, spark: SparkSession, base: str, topic: str, options: SinkOptions | None = None) -> None:
         check_topic(topic)
@@ -154,26 +143,7 @@ class Sink:
         return self.write_named(df, batch_name(uuid.uuid4().hex if batch is None else f"batch {batch}"))
 
     def stream(self, df: DataFrame, checkpoint: str, **trigger: Any) -> StreamingQuery:
-        """Start a stream that writes each of its micro-batches as one batch.
-
-        Parameters
-        ----------
-        df : DataFrame
-            A streaming DataFrame of messages, with the columns that :meth:`write` describes.
-        checkpoint : str
-            The folder of the stream's progress. A stream that restarts from it neither loses nor doubles messages.
-        **trigger
-            The arguments of ``DataStreamWriter.trigger``, such as ``processingTime="1 minute"``.
-
-        Returns
-        -------
-        StreamingQuery
-
-        Raises
-        ------
-        DatasetError
-            If a column is missing or has another type.
-        """
+        """Start a stream that writes each of its micro-batches as one batch, see :meth:`QuixLake.stream`."""
         message_frame(df)
         checkpoint = check_path(checkpoint, "checkpoint")
         if not df.isStreaming:
@@ -197,6 +167,7 @@ class Sink:
         token = uuid.uuid4().hex
         segments = self.write_segments(df, token)
         manifest = Manifest(batch, token, time.time_ns() // 1_000, self.options.index_rows, segments)
+        # A refused commit means that another writer has committed the batch.
         if not completion.log.commit(manifest):
             completion.complete_all(completion.log.recorded())
             self.remove_hidden(segments)
@@ -207,19 +178,10 @@ class Sink:
         return WriteResult(is_new=True, segments=len(segments), rows=rows, size=size)
 
     def clean(self, older_than: timedelta = timedelta(days=1), *, abandon_lost: bool = False) -> int:
-        """Remove what writers have left that ended before they committed their batches.
+        """Remove what writers have left that ended before they committed their batches, and return the number of files.
 
-        Parameters
-        ----------
-        older_than : timedelta
-            The least age of removed files; more than the duration of any write that still runs.
-        abandon_lost : bool
-            Whether to complete batches without their lost segments, see :meth:`Completion.complete`.
-
-        Returns
-        -------
-        int
-            The number of removed files.
+        ``older_than`` must be more than the duration of any write that still runs. See :meth:`Completion.complete` for
+        ``abandon_lost``.
         """
         completion = self.completion
         limit = time.time() * 1000 - older_than / timedelta(milliseconds=1)
@@ -237,25 +199,7 @@ class Sink:
         return len(hidden) + len(damaged)
 
     def write_segments(self, df: DataFrame, token: str) -> pa.Table:
-        """Write messages into segments under hidden names.
-
-        Parameters
-        ----------
-        df : DataFrame
-            The messages, see :meth:`write`.
-        token : str
-            The text that the hidden names share.
-
-        Returns
-        -------
-        pyarrow.Table
-            The segments, with the columns of :data:`~xskip.quixlake.manifests.SEGMENTS`.
-
-        Raises
-        ------
-        StorageError
-            If Spark cannot write the segments.
-        """
+        """Write messages into segments under hidden names, which share a token; return rows of ``SEGMENTS``."""
         frame = message_frame(df)
         messages, has_branches = frame.messages, frame.has_branches
         options = self.options

@@ -26,15 +26,7 @@ State: TypeAlias = tuple[str, "int | None", "int | None"]
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A Parquet file of the lake that describes nothing.
-
-    Attributes
-    ----------
-    path : str
-        The path of the file.
-    reason : str
-        Why the file cannot be read.
-    """
+    """A Parquet file of the lake that describes nothing, and why it cannot be read."""
 
     path: str
     reason: str
@@ -45,28 +37,8 @@ def read_small_files(
 ) -> dict[State, pa.Table | UnreadableFile]:
     """Read Parquet files that fit into memory, each as a whole and in several threads.
 
-    A failure of the storage raises: without descriptors, deleted messages would come back.
-
-    Parameters
-    ----------
-    storage : Storage
-        The storage of the files.
-    uri : str
-        The scheme and authority of the files, such as ``s3a://bucket``; ``file:`` on a local disk.
-    files : DataFiles
-        The files.
-    known : mapping
-        Earlier results. A file with the same name, size and modification time is not read again [QLK-DE-9].
-
-    Returns
-    -------
-    dict
-        The table of each file or why the file cannot be read, by name, size and modification time.
-
-    Raises
-    ------
-    FileNotFoundError, StorageError
-        If a file does not exist, or the storage fails.
+    ``uri`` is the scheme and authority of the files, such as ``s3a://bucket``; ``file:`` on a local disk. Files with
+    ``known`` states are not read again [QLK-DE-9].
     """
     columns = (files.names.to_pylist(), files.sizes.to_pylist(), files.modified.to_pylist())
     states: list[State] = list(zip(*columns, strict=True))
@@ -75,6 +47,7 @@ def read_small_files(
     found: dict[State, pa.Table | UnreadableFile] = {}
     for some in _few(fresh):
         paths = [f"{uri}{path}" for path, *_ in some]
+        # A failure of the storage raises: without descriptors, deleted messages would come back [QLK-DE-5].
         contents = _contents(storage, paths, [size for _, size, _ in some])
         tables = parallel_map(os.cpu_count() or 1, lambda content: _parsed(*content), contents)
         for state, path, table in zip(some, paths, tables, strict=True):
@@ -106,9 +79,9 @@ def _contents(storage: Storage, paths: Sequence[str], sizes: Sequence[int | None
 
 
 def _parsed(path: str, data: bytes) -> pa.Table | UnreadableFile:
-    """Parse a Parquet file; odd content is a result, because the lake must stay readable."""
     try:
         with pq.ParquetFile(pa.BufferReader(data)) as reader:
             return reader.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
+        # Odd content is a result, because the lake must stay readable.
         return UnreadableFile(path, str(error).partition("\n")[0])

@@ -40,48 +40,23 @@ _UNSETTLED = 3_000
 
 
 class Described(NamedTuple):
-    """The content of the files below ``Metadata`` in one listing of topics' folders.
-
-    Attributes
-    ----------
-    files : IndexFiles
-        The index files.
-    values : pyarrow.Table
-        The current custom metadata; empty if it is not needed.
-    """
+    """The content of the files below ``Metadata`` in one listing of topics' folders."""
 
     files: IndexFiles
     values: pa.Table
 
 
 class KeyChoice(NamedTuple):
-    """The stream keys of a read.
+    """The stream keys of a read."""
 
-    Attributes
-    ----------
-    folders : sequence of str
-        The names of all folders ``Key=`` that can hold segments of the stream keys.
-    keys : collection of (str or None), or None
-        The stream keys; None chooses all stream keys of the folders.
-    """
-
+    #: The names of all folders ``Key=`` that can hold segments of the stream keys.
     folders: Sequence[str]
+    #: None chooses all stream keys of the folders.
     keys: Collection[str | None] | None = None
 
 
 class LakeStore:
-    """The files of a lake.
-
-    The store remembers the content of small files, and reads a file again only if its state has changed or was too
-    young to tell. Several threads can use a store.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    base : str
-        The folder of the workspace.
-    """
+    """The files of a lake. Several threads can use a store."""
 
     def __init__(self, hook: Hook, base: str) -> None:
         qualified = hook.locations.resolved(hook.locations.qualified(base))
@@ -93,17 +68,12 @@ class LakeStore:
         self._hook = hook
         self._prefix = self.uri[: len(self.uri) - len(self.root)]
         self._lock = threading.Lock()
+        #: The content of small files. A file is read again only if its state has changed or was too young to tell.
         self._contents: dict[State, pa.Table | UnreadableFile] = {}
         self._index_files: tuple[dict[str, Any], IndexFiles] = {}, IndexFiles.of({})
 
     def all_folders(self) -> list[str]:
-        """Return the names of the folders of all topics; none if the lake is empty.
-
-        Raises
-        ------
-        DatasetError
-            If there is no lake.
-        """
+        """Return the names of the folders of all topics; none if the lake is empty [QLK-DI-5]."""
         found = [*dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))]
         if not found:
             self._check_base()
@@ -120,16 +90,11 @@ class LakeStore:
         return found
 
     def folders_of(self, topic: str | None) -> list[str]:
-        """Return the names of a topic's folders.
-
-        Raises
-        ------
-        DatasetError
-            If there is no lake, or if it has no such topic.
-        """
+        """Return the names of a topic's folders; a topic without a folder is an error."""
         found = self.topic_folders()
         own = found.get(topic, [])
         named = {folder for folders in found.values() for folder in folders if topic_of(folder) == topic}
+        # Descriptors give other topics to segments in the folder of this name, but not to all [QLK-DE-8].
         own += [folder for folder in sorted(named.difference(own)) if self._has_undescribed(folder, topic)]
         if not own:
             names = sorted(map(str, found))
@@ -158,12 +123,14 @@ class LakeStore:
     def _check_base(self) -> None:
         """Raise an error if the folder does not exist, or if it has entries, but neither of the folders of a lake."""
         names = [*_names(self.storage.directories(self.uri)), *(each.name for each in self.storage.list(self.uri))]
+        # Hidden entries do not count [QLK-DI-5].
         shown = sorted(name for name in names if not name.startswith((".", "_")))
         if shown and not {RAW, METADATA} & set(shown):
             raise DatasetError(
                 "the folder is no lake", where=self.uri, found=", ".join(shown[:5]),
                 expected=f"the folders {RAW} and {METADATA}", hint="name the folder of the workspace",
             )  # fmt: skip
+        # A directory that does not exist is listed as empty, so that the directory above must tell.
         above, _, name = self.root.rpartition("/")
         if not names and name and name not in _names(self.storage.directories(f"{self._prefix}{above or '/'}")):
             raise DatasetError("the folder of the lake does not exist", where=self.uri, hint="check the path")
@@ -180,6 +147,7 @@ class LakeStore:
         """Return index files with these contents; the last result is remembered."""
         with self._lock:
             known, files = self._index_files
+        # Contents that were not read again are the same objects.
         if known.keys() != contents.keys() or any(known[path] is not contents[path] for path in known):
             files = IndexFiles.of(contents, self.root)
             with self._lock:
@@ -187,19 +155,9 @@ class LakeStore:
         return files
 
     def old_index_files(self, folder: str, limit: int) -> dict[str, IndexFiles]:
-        """Return the readable index files of a topic's folder that have not changed since a time.
+        """Return the readable index files of a topic's folder, by the path of their folder relative to the base.
 
-        Parameters
-        ----------
-        folder : str
-            The name of the topic's folder.
-        limit : int
-            The time in milliseconds since the Unix epoch.
-
-        Returns
-        -------
-        dict
-            The index files by the path of their folder, relative to the base.
+        The index files have not changed since ``limit``, in milliseconds since the Unix epoch.
         """
         places: dict[str, dict[str, Any]] = {}
         for path, content in self._contents_of([folder], _INDEX_FILE, limit).items():
@@ -220,12 +178,7 @@ class LakeStore:
     def raw_files(self, folders: Iterable[str], keys: Sequence[str] | None = None) -> DataFiles:
         """Return the files of topics' folders below ``Raw`` that count, with names relative to the base.
 
-        Parameters
-        ----------
-        folders : iterable of str
-            The names of the topics' folders.
-        keys : sequence of str, optional
-            Only the folders ``Key=`` with these names; None lists all.
+        ``keys`` are the names of the folders ``Key=`` to list; None lists all.
         """
         listed = [*folders]
         compacted, files = self.compactions.steady(listed, lambda: self._listed(listed, keys))
@@ -267,14 +220,8 @@ class LakeStore:
     ) -> pa.Table:
         """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
 
-        Parameters
-        ----------
-        folders : sequence of str
-            The names of the topics' folders.
-        choose : callable, optional
-            A function that chooses stream keys, before any segment is listed. None chooses all.
-        with_values : bool
-            Whether the choice depends on custom metadata.
+        ``choose`` chooses stream keys before any segment is listed [QLK-CM-5], by custom metadata only if
+        ``with_values``. None chooses all.
         """
 
         def look() -> tuple[DataFiles, pa.Table, KeyChoice | None]:
@@ -300,14 +247,8 @@ class LakeStore:
     def described(self, folders: Sequence[str], *, with_values: bool = False) -> tuple[pa.Table, Described]:
         """Return the segments that descriptors name and that count, and the files below ``Metadata``.
 
-        The segments are those of :func:`~xskip.quixlake.segments.described_segments`.
-
-        Parameters
-        ----------
-        folders : sequence of str
-            The names of the topics' folders.
-        with_values : bool
-            Whether custom metadata is needed.
+        The segments are those of :func:`~xskip.quixlake.segments.described_segments`. Custom metadata is empty unless
+        ``with_values``.
         """
         compacted, described = self.compactions.steady(
             folders, lambda: self._described(folders, with_values=with_values)
@@ -347,6 +288,7 @@ class LakeStore:
         with self._lock:
             names = {state[0] for state in found}  # former states of the files are of no use
             self._contents = {state: content for state, content in self._contents.items() if state[0] not in names}
+            # A change shortly after the last one can leave the state of a file as it is [QLK-DE-9].
             self._contents |= {state: content for state, content in found.items() if (state[2] or settled) < settled}
         contents = {}
         for state, content in found.items():

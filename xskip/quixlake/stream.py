@@ -24,18 +24,9 @@ def start_stream(
     write: Callable[[DataFrame, str], object],
     trigger: Mapping[str, Any],
 ) -> StreamingQuery:
-    """Start a stream.
+    """Start a stream whose micro-batches ``write`` takes with the names of their batches.
 
-    Parameters
-    ----------
-    writer : DataStreamWriter
-        The writer of a streaming DataFrame, with the checkpoint as an option.
-    progress : (Storage, str)
-        The storage of the checkpoint, and its folder in the hook's spelling.
-    write : callable
-        The function that writes the messages of a micro-batch as the batch with a name.
-    trigger : mapping
-        The arguments of ``DataStreamWriter.trigger``.
+    ``progress`` is the storage of the checkpoint, and its folder in the hook's spelling.
     """
     storage, checkpoint = progress
 
@@ -47,10 +38,8 @@ def start_stream(
 
 
 def _identity(storage: Storage, checkpoint: str) -> str:
-    """Return the identity of the stream, which Spark writes to a new checkpoint before the first micro-batch.
-
-    A new checkpoint numbers its batches from 0, so the path of the checkpoint would not tell new batches from old ones.
-    """
+    """Return the identity of the stream, which Spark writes to a new checkpoint before the first micro-batch."""
+    # A new checkpoint numbers its batches from 0, so that its path would not tell new batches from old ones.
     path = f"{checkpoint}/metadata"
     try:
         return str(json.loads(storage.read(path))["id"])

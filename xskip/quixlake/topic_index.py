@@ -118,15 +118,7 @@ class TopicIndex(SkippingIndex):
 def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust, payload: Payload = _BYTES) -> TopicIndex:
     """Return the index of a topic.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    source : TopicSource
-        The segments of the topic.
-    trust : {"checked", "names", "data"}
-        Which timestamps the index has [QLK-TR-2]. With ``data``, a build reads the timestamps that do not count.
-    payload : Payload
-        The decoding of payloads, to which the columns of indexes refer.
+    ``trust`` says which timestamps the index has [QLK-TR-2]. With ``data``, a build reads those that do not count.
     """
     claims = SegmentClaims(source.store.root, trust)
 

@@ -25,22 +25,7 @@ __all__ = ["TopicSource"]
 
 
 class TopicSource:
-    """The segments of a topic.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    store : LakeStore
-        The files of the lake.
-    topic : str
-        The topic.
-
-    Raises
-    ------
-    DatasetError
-        If the lake has no such topic.
-    """
+    """The segments of a topic."""
 
     def __init__(self, hook: Hook, store: LakeStore, topic: str) -> None:
         self.topic = topic
@@ -58,19 +43,9 @@ class TopicSource:
         keys: Collection[str | None] | None = None,
         metadata: Mapping[str, str | Iterable[str]] | None = None,
     ) -> pa.Table:
-        """List the segments, without deleted ones.
+        """List the segments, without deleted ones, of all or of chosen stream keys.
 
-        Parameters
-        ----------
-        keys : collection of (str or None), optional
-            Only segments of these stream keys; None lists all.
-        metadata : mapping of str to str or iterable of str, optional
-            Only segments of stream keys with these values of custom metadata [QLK-CM-5].
-
-        Returns
-        -------
-        pyarrow.Table
-            Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
+        ``keys`` and the values of custom metadata [QLK-CM-5] choose stream keys; None chooses all.
         """
 
         def choose(described: Described) -> KeyChoice:
@@ -89,18 +64,7 @@ class TopicSource:
         keys: frozenset[str | None] | None = None,
         metadata: Mapping[str, str | Iterable[str]] | None = None,
     ) -> tuple[pa.Table, frozenset[str | None] | None]:
-        """List the segments of all stream keys, without deleted ones, and choose stream keys.
-
-        Parameters
-        ----------
-        keys, metadata
-            The stream keys to choose, see :meth:`segments`.
-
-        Returns
-        -------
-        tuple of pyarrow.Table and frozenset
-            Rows of :data:`~xskip.quixlake.segments.SEGMENT`, and the stream keys; None chooses all.
-        """
+        """List the segments of all stream keys, and choose stream keys as :meth:`segments` does; None chooses all."""
         if not metadata:
             return self.segments(), keys
         chosen = keys
@@ -123,22 +87,15 @@ class TopicSource:
     ) -> DataFrame:
         """Return a DataFrame that reads segments and does nothing else.
 
-        Parameters
-        ----------
-        spark : SparkSession
-            The session of the DataFrame.
-        segments : pyarrow.Table
-            Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
-        index : str, optional
-            The directory of the index; None finds the index by the folder of the topic.
-        is_distinct : bool
-            Whether each segment has each offset of a partition once: its first message counts [QLK-RD-5].
+        ``index`` is the directory of the index; None finds the index by the folder of the topic. If ``is_distinct``,
+        each segment has each offset of a partition once: its first message counts [QLK-RD-5].
         """
         names = self._names(segments)
         files = DataFiles(names, *(segments[name].combine_chunks() for name in ("size", "modified")))
         partitions = {
             name: PartitionColumn(name, kind, segments[name].combine_chunks()) for name, kind in PARTITIONS.items()
         }
+        # The hook takes the partitions of other segments from their names [QLK-RE-3].
         odd = pc.and_(pc.invert(are_named(names)), segments["partition"].combine_chunks().is_valid())
         claimed = (names.filter(odd).to_pylist(), segments["partition"].combine_chunks().filter(odd).to_pylist())
         table = MetadataTable(files, partitions, {})
@@ -152,13 +109,11 @@ class TopicSource:
         return pc.binary_join_element_wise(f"{self.store.root}/", segments["path"].combine_chunks(), "")
 
     def _key_folders(self, described: Described, keys: Collection[str | None]) -> list[str]:
-        """Return the names of the folders ``Key=`` that can hold segments of stream keys.
-
-        These are the folders whose name, decoded or not, is a stream key or its first part, and the folders with a
-        segment to which a descriptor gives a stream key.
-        """
+        """Return the names of the folders ``Key=`` that can hold segments of stream keys."""
         segments = described.files.segments
         paths = segments.filter(_is(segments["stream_key"], [*keys]))["path"]
+        # A descriptor can give a stream key to a segment in any folder [QLK-DE-8]. In the others, the folder ``Key=``
+        # is named by the stream key or by its first part, encoded or not.
         found = {key for _, key in first_key_folders(split_names(paths.combine_chunks())[0].dictionary)}
         parts = first_parts(keys)
         for folder in self.folders:
