@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+# Times in milliseconds have 13 digits in the years 2001 to 2286.
 _DIGITS = 13
 # urlsplit does not fit: Hadoop's paths are decoded, and # and ? are ordinary characters in them
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
@@ -33,39 +34,25 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """The name, size and modification time of one file.
+    """The name, size and modification time of one file."""
 
-    Attributes
-    ----------
-    name : str
-        The path without scheme and authority, decoded.
-    size : int
-        The size in bytes, -1 if unknown.
-    modified : int
-        The modification time in milliseconds since the epoch.
-    """
-
+    #: The path without scheme and authority, decoded.
     name: str
+    #: In bytes; -1 if unknown.
     size: int
+    #: In milliseconds since the epoch.
     modified: int
 
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """The names, sizes and modification times of many files, as columns with one row per file.
+    """The names, sizes and modification times of many files, as columns with one row per file."""
 
-    Attributes
-    ----------
-    names : pyarrow.Array of string
-        Paths without scheme and authority, decoded.
-    sizes : pyarrow.Array of int64
-        Sizes in bytes; null where unknown.
-    modified : pyarrow.Array of int64
-        Modification times in milliseconds since the epoch.
-    """
-
+    #: string; paths without scheme and authority, decoded.
     names: pa.Array
+    #: int64; in bytes, null where unknown.
     sizes: pa.Array
+    #: int64; in milliseconds since the epoch.
     modified: pa.Array
 
     def __len__(self) -> int:
@@ -76,25 +63,11 @@ class DataFiles:
         return FileStatus(self.names[row].as_py(), -1 if size is None else size, self.modified[row].as_py())
 
     def take(self, rows: pa.Array) -> DataFiles:
-        """Return the files at the given positions, in the order of the positions.
-
-        Parameters
-        ----------
-        rows : pyarrow.Array of int64
-            Positions, counted from 0.
-        """
+        """Return the files at the given positions, in the order of the positions."""
         return DataFiles(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
 
     def slice(self, first: int, count: int) -> DataFiles:
-        """Return a range of the files without a copy of their values.
-
-        Parameters
-        ----------
-        first : int
-            The position of the first file, counted from 0.
-        count : int
-            The number of files.
-        """
+        """Return a range of the files without a copy of their values."""
         return DataFiles(*(column.slice(first, count) for column in (self.names, self.sizes, self.modified)))
 
     @property
@@ -114,25 +87,11 @@ class DataFiles:
 def compare_files(
     listed: DataFiles, known: DataFiles | None, in_question: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Compare a listing with the files that the metadata knows.
+    """Return the positions of listed files without metadata, and for each known file whether it is still present.
 
-    A listed file is a known file if name, modification time and size agree. An unknown recorded size agrees with every
-    size.
-
-    Parameters
-    ----------
-    listed : DataFiles
-        The files of the listing.
-    known : DataFiles or None
-        The files in the metadata; None if there is no metadata.
-    in_question : numpy.ndarray of bool, optional
-        True for the known files that the listing covers, of the length of ``known``. All other known files count as
-        present. None means all files.
-
-    Returns
-    -------
-    tuple of (numpy.ndarray of int64, numpy.ndarray of bool)
-        The positions of the listed files without metadata, and for each known file whether it is still present.
+    A listed file is a known file if name, modification time and size agree. ``known`` is None if there is no metadata.
+    ``in_question`` marks the known files that the listing covers, and None means all; all other known files count as
+    present.
     """
     if known is None:
         return np.arange(len(listed)), np.zeros(0, np.bool_)
@@ -147,6 +106,8 @@ def compare_files(
     found = found[matched]
     same = _are_same(listed, matched, known, found)
     old[matched[same]], there[found[same]] = True, True
+    # index_in finds the first known file of a name. Listed files that differ from it are compared with the other known
+    # files.
     matched, left = matched[~same], np.delete(np.arange(len(known)), found)
     if len(matched) and len(left):  # the metadata can hold a name more than once
         for i, j in _pairs(listed, matched, known, left):
@@ -155,14 +116,9 @@ def compare_files(
 
 
 def count_changed(missing: DataFiles, stale: DataFiles) -> int:
-    """Return how many of the files without metadata have metadata of an earlier state, by their names.
+    """Return how many files without metadata have metadata of an earlier state, by their names.
 
-    Parameters
-    ----------
-    missing : DataFiles
-        The listed files that are not as the metadata describe them.
-    stale : DataFiles
-        The files in the metadata that are not in the listing.
+    ``stale`` are the files in the metadata that are not in the listing.
     """
     return int(pc.is_in(missing.names, value_set=stale.names.unique()).sum().as_py() or 0)
 
@@ -180,6 +136,7 @@ def _pairs(
     for i, name, time, size in zip(
         matched, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True
     ):
+        # A known file without a size agrees with every size, see _are_same.
         found = [j for each in (size, None) if (j := first.get((name, time, each))) is not None]
         if found:
             yield int(i), min(found)
@@ -188,11 +145,9 @@ def _pairs(
 def _are_same(
     listed: DataFiles, at: npt.NDArray[np.int64], known: DataFiles, there: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return for pairs of files of one name whether time and size agree.
-
-    A size that the metadata does not know agrees with every size: other programs do not record sizes.
-    """
+    """Return for pairs of files of one name whether time and size agree."""
     now, before = listed.take(pa.array(at)), known.take(pa.array(there))
+    # A size that the metadata does not know agrees with every size: other programs do not record sizes.
     sizes = pc.equal(now.sizes.fill_null(-1), before.sizes).fill_null(True)
     same = pc.and_(pc.equal(now.modified, before.modified), sizes)
     return np.asarray(same, np.bool_)
@@ -214,15 +169,6 @@ def count_outside(names: pa.Array, root: str) -> int:
 
     A plain path has no empty component and no component ``.`` or ``..``. A null name counts as outside.
 
-    Parameters
-    ----------
-    names : pyarrow.Array of string
-        Paths without scheme and authority.
-    root : str
-        The path of the directory.
-
-    Examples
-    --------
     >>> names = ["/t/a", "/t/p=%2e%2e/.a", "/t/../u/a", "/t/./a", "/t//a", "/t/", "/ta", "", None]
     >>> count_outside(pa.array(names), "/t/")
     7
@@ -237,17 +183,8 @@ def count_outside(names: pa.Array, root: str) -> int:
 
 
 def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
-    """Return the identifier ``name#modified`` of each file.
+    """Return the identifier ``name#modified`` of each file, with the modification time in milliseconds.
 
-    Parameters
-    ----------
-    names : pyarrow.Array of string
-        The names of the files.
-    modified : pyarrow.Array of int64
-        The modification times in milliseconds since the epoch.
-
-    Examples
-    --------
     >>> join_ids(pa.array(["/a/x#1"]), pa.array([7])).to_pylist()
     ['/a/x#1#7']
     """
@@ -255,24 +192,10 @@ def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
 
 
 def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Split identifiers into names and modification times at the last ``#``.
+    """Return the names and the modification times in milliseconds since the epoch, split at the last ``#``.
 
-    Parameters
-    ----------
-    ids : pyarrow.Array of string
-        The identifiers.
-
-    Returns
-    -------
-    tuple of (pyarrow.Array of string, pyarrow.Array of int64)
-        The names, and the modification times in milliseconds since the epoch.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If an identifier is null, holds NUL, has no ``#``, or has no number after the last ``#``.
-    pyarrow.ArrowInvalid
-        If an identifier is not valid UTF-8.
+    MetadataCorruptError means that an identifier is null, holds NUL, has no ``#``, or has no number after the last
+    ``#``. ArrowInvalid means that an identifier is not valid UTF-8.
     """
     letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
     if letters.min(initial=1) == 0 and pc.any(pc.match_substring(ids, "\0")).as_py():
@@ -296,8 +219,6 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def _usual_times(ids: pa.Array) -> pa.Array | None:
     """Return the times of identifiers that all end in ``#`` and 13 digits, else None.
-
-    Times in milliseconds have 13 digits in the years 2001 to 2286.
 
     >>> _usual_times(pa.array(["/a#1700000000000", "/b#1#1700000000001"])).to_pylist()
     [1700000000000, 1700000000001]

@@ -1,7 +1,7 @@
 """Read profiles: the formats, options, settings and schemas with which Spark reads the files of datasets.
 
 Two profiles can give different values of the same files. An index serves a query only where the query's profile agrees
-with the profile of the build. Rules: specs/pruning.rst, [PRU-RD].
+with the profile of the build. Rules: [PRU-RD].
 """
 
 from __future__ import annotations
@@ -74,30 +74,21 @@ _PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class ReadProfile:
-    """The format, options, settings and columns with which Spark reads the files of a dataset.
+    """The format, options, settings and columns with which Spark reads the files of a dataset."""
 
-    Attributes
-    ----------
-    format : str
-        Spark's short name, such as ``avro``, or the class of a plugin's format, in lower case.
-    options : mapping of str to str
-        Reader options that can change values, names in lower case, as the reader takes them and without defaults. A
-        digest replaces the value of an option that xskip does not know, and a placeholder replaces a value that may be
-        a credential.
-    conf : mapping of str to str
-        The settings that concern the format: those of :data:`~xskip.metadata.reader_settings.SETTINGS`, and digests of
-        other settings. The value of an option that replaces a setting is here.
-    columns : mapping of str to mapping of str to str
-        What decides the values of single columns beside their types: for each property, such as ``default``, the text
-        of each column that has the property. The column with the empty name stands for all columns.
-    legacy_schema : str or None
-        The text of the schema in a record from before records had columns; None in other profiles.
-    """
-
+    #: Spark's short name, such as ``avro``, or the class of a plugin's format, in lower case.
     format: str
+    #: Reader options that can change values, names in lower case, as the reader takes them and without defaults. A
+    #: digest replaces the value of an option that xskip does not know, and a placeholder replaces a value that may be a
+    #: credential.
     options: Mapping[str, str] = field(default_factory=dict)
+    #: The settings that concern the format: those of :data:`~xskip.metadata.reader_settings.SETTINGS`, and digests of
+    #: other settings. The value of an option that replaces a setting is here.
     conf: Mapping[str, str] = field(default_factory=dict)
+    #: What decides the values of single columns beside their types: for each property, such as ``default``, the text of
+    #: each column that has the property. The column with the empty name stands for all columns.
     columns: Columns = field(default_factory=dict)
+    #: The text of the schema in a record from before records had columns; None in other profiles.
     legacy_schema: str | None = None
 
     @property
@@ -124,10 +115,9 @@ class ReadProfile:
 
     @property
     def corrupt_record(self) -> str:
-        """Return the name of the column for records that Spark cannot parse.
+        """Return the name of the column for records that Spark cannot parse; empty if the format has no such column.
 
-        The name is empty if the format has no such column. The values of this column depend on the columns that a query
-        reads.
+        The values of this column depend on the columns that a query reads.
         """
         if self.format not in _WITH_CORRUPT_RECORDS:
             return ""
@@ -136,10 +126,7 @@ class ReadProfile:
     def dependent(self, path: tuple[str, ...]) -> str:
         """Return why the values of a column depend on the columns that a query reads; empty if they do not.
 
-        Parameters
-        ----------
-        path : tuple of str
-            The names from the top-level column to the field.
+        ``path`` has the names from the top-level column to the field, here and in all functions of this module.
         """
         if self.corrupt_record.lower() == path[0].lower():
             return "the column of corrupt records"
@@ -164,34 +151,21 @@ class ReadProfile:
         return replace(self, options=options, columns=columns, legacy_schema=legacy)
 
     def of_columns(self, paths: Iterable[tuple[str, ...]]) -> ReadProfile:
-        """Return a copy with only those properties of columns that decide the values of some columns.
-
-        Parameters
-        ----------
-        paths : iterable of tuple of str
-            The names from the top-level column to each column.
-        """
+        """Return a copy with only those properties of columns that decide the values of some columns."""
         tops = {"", *(self._name(path[:1]) for path in paths)}
         columns = {
             kind: found
             for kind, texts in self.columns.items()
             if (found := {name: text for name, text in texts.items() if _top(name) in tops})
         }
+        # Without dates and times, the default time zone of the JVM cannot change a value.
         zone = {} if _TIME in columns else {ZONE: _NO_ZONE}
         return replace(self, columns={k: v for k, v in columns.items() if k != _TIME}, conf={**self.conf, **zone})
 
     def column_texts(self, path: tuple[str, ...]) -> dict[tuple[str, str], str]:
-        """Return what decides the values of a column: of the column, of those around it and of its fields.
+        """Return the text of each property and column that decides the values of a column.
 
-        Parameters
-        ----------
-        path : tuple of str
-            The names from the top-level column to the column.
-
-        Returns
-        -------
-        dict of (str, str) to str
-            The text of each property and column.
+        The texts are those of the column, of those around it and of its fields.
         """
         name = self._name(path)
         above = {"", *(self._name(path[:depth]) for depth in range(1, len(path) + 1))}
@@ -226,17 +200,7 @@ class ReadProfile:
     def from_json(value: Mapping[str, Any]) -> ReadProfile:
         """Return the profile that a record stores, without the options and settings that are no longer recorded.
 
-        Parameters
-        ----------
-        value : mapping
-            The JSON object, as :meth:`to_json` returns it.
-
-        Raises
-        ------
-        ValueError
-            If a value is not a string, or not an object of strings.
-        KeyError
-            If a key is missing.
+        A value of another type raises ValueError, and a missing key raises KeyError.
         """
         fmt, conf, schema = text_of(value["format"]), texts_of(value["conf"]), text_of(value["schema"])
         conf.pop(_FIELD_IDS, None)
@@ -260,20 +224,10 @@ class ReadProfile:
     ) -> ReadProfile:
         """Return the profile of a relation's format, options, session settings and columns.
 
-        Parameters
-        ----------
-        fmt : str
-            Spark's short name, or the class of a format that a plugin declared.
-        options : mapping of str to str
-            All reader options.
-        conf : mapping of str to str
-            Values of :data:`~xskip.metadata.reader_settings.SETTINGS`, and the settings with
-            :data:`~xskip.metadata.reader_settings.SETTING_PREFIXES` whose values are not Spark's default.
-        columns : mapping of str to mapping of str to str, optional
-            What decides the values of single columns, with names in the spelling of the schema.
+        ``options`` has all reader options. ``conf`` has the values of :data:`~xskip.metadata.reader_settings.SETTINGS`,
+        and the settings with :data:`~xskip.metadata.reader_settings.SETTING_PREFIXES` whose values are not Spark's
+        default. The names in ``columns`` are in the spelling of the schema.
 
-        Examples
-        --------
         >>> ReadProfile.of("CSV", {"Header": "TRUE", "path": "/x", "sep": ","}, {}).options
         {'header': 'true'}
         """
@@ -288,6 +242,7 @@ class ReadProfile:
         values, settings = _recorded_options(name, options, recorded)
         values = {key: text for key, text in values.items() if not _is_of_records(name, key)}
         recorded |= settings
+        # Parquet's timestamps do not depend on the session's time zone, unless Spark converts INT96 timestamps.
         if name == "parquet" and recorded[_INT96_ZONE].lower() != "true":
             del recorded[_SESSION_ZONE]
         if conf.get(ZONE):
@@ -306,7 +261,7 @@ class ReadProfile:
 
 
 def _about(texts: Mapping[str, str], above: Iterable[str], below: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of some columns, and of the columns whose names begin with a text that is not empty."""
+    """Yield the texts of some columns, and of the columns whose names begin with ``below`` if it is not empty."""
     for column in above:
         if column in texts:
             yield column, texts[column]
@@ -315,31 +270,18 @@ def _about(texts: Mapping[str, str], above: Iterable[str], below: str) -> Iterat
 
 
 def _top(name: str) -> str:
-    """Return the top-level column of a column's name."""
     return name if "." not in name else join_path(split_path(name)[:1])
 
 
 def text_of(value: object) -> str:
-    """Return a JSON value that must be a string.
-
-    Raises
-    ------
-    ValueError
-        If the value is not a string.
-    """
+    """Return a JSON value, or raise ValueError if it is not a string."""
     if not isinstance(value, str):
         raise ValueError(f"expected a string, found {type(value).__name__}")
     return value
 
 
 def texts_of(value: object) -> dict[str, str]:
-    """Return a JSON value that must be an object of strings.
-
-    Raises
-    ------
-    ValueError
-        If the value is not an object, or a member of the object is not a string.
-    """
+    """Return a JSON value, or raise ValueError if it is not an object of strings."""
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, found {type(value).__name__}")
     return {key: text_of(text) for key, text in value.items()}
@@ -368,10 +310,7 @@ def _is_of_records(fmt: str, name: str) -> bool:
 
 
 def _digest(name: str, value: str) -> str:
-    """Return a digest that identifies a value without revealing the value.
-
-    Empty strings, digests and placeholders are returned unchanged.
-    """
+    """Return a digest that identifies a value; empty strings, digests and placeholders stay unchanged."""
     if not value or value.startswith(DIGEST) or value in (_WITHHELD, _UNREADABLE):
         return value
     return DIGEST + hashlib.sha256(f"{name}={value}".encode()).hexdigest()
@@ -387,19 +326,7 @@ def _same(name: str, built: str | None, queried: str | None) -> bool:
 def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
     """Yield the differences between the profiles of a build and of a query that concern all columns, as sentences.
 
-    Parameters
-    ----------
-    built : ReadProfile
-        The profile of the build.
-    queried : ReadProfile
-        The profile of the query.
-    but_zone : bool
-        True ignores the JVM's default time zone.
-
-    Examples
-    --------
-    >>> list(differences(ReadProfile("avro"), ReadProfile("avro", {"mode": "PERMISSIVE"})))
-    ['option mode has another value than when the index was built']
+    ``but_zone`` ignores the JVM's default time zone.
     """
     if built.format != queried.format:
         yield f"the index was built from {built.format} and the query reads {queried.format}"
@@ -410,6 +337,7 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
         option = option_of(queried.format, key)
         default = option.default if option else None
         before, now = built.options.get(key, default), queried.options.get(key, default)
+        # None means that the record lacks the option, and that the option has no default to compare with.
         if before is None:
             yield f"option {key} was not given when the index was built"
         elif not _same(key, before, now):
@@ -432,23 +360,7 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
 def differing_columns(
     built: ReadProfile, queried: ReadProfile, paths: Iterable[tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """Return the columns that a query reads in another way than the build did, each with the reason.
-
-    Parameters
-    ----------
-    built : ReadProfile
-        The profile of the build.
-    queried : ReadProfile
-        The profile of the query.
-    paths : iterable of tuple of str
-        The columns to compare, each with the names from the top-level column to the field.
-
-    Examples
-    --------
-    >>> built, queried = (ReadProfile("orc", columns={"default": {"b": value}}) for value in ("5", "6"))
-    >>> differing_columns(built, queried, [("a",), ("b",)])
-    {('b',): 'column b has another default in files that lack the column than when the index was built'}
-    """
+    """Return the columns that a query reads in another way than the build did, each with the reason."""
     found: dict[tuple[str, ...], str] = {}
     if built.legacy_schema is not None or (not built.columns and not queried.columns):
         return {path: f"column {join_path(path)} is {why}" for path in paths if (why := queried.dependent(path))}
@@ -472,17 +384,5 @@ def zones_differ(built: ReadProfile, queried: ReadProfile) -> bool:
 
     A build that recorded no zone differs from every zone, unless it recorded that its columns have no dates and times.
     A query without a zone differs from no build.
-
-    Parameters
-    ----------
-    built : ReadProfile
-        The profile of the build.
-    queried : ReadProfile
-        The profile of the query.
-
-    Examples
-    --------
-    >>> zones_differ(ReadProfile("orc", conf={ZONE: "UTC"}), ReadProfile("orc", conf={ZONE: "Asia/Tokyo"}))
-    True
     """
     return ZONE in queried.conf and built.conf.get(ZONE) not in (queried.conf[ZONE], _NO_ZONE)

@@ -1,7 +1,6 @@
-"""Tables of the options of Spark's file readers, with their effect, their parsing and their defaults.
+"""Tables of the options of Spark's file readers, with their effect, their parsing and their defaults: [PRU-RD].
 
-An option that is in no table counts as one that decides values. Rules: specs/pruning.rst, [PRU-RD]; the same tables are
-in specs/reader-options.rst.
+An option that is in no table counts as one that decides values. specs/reader-options.rst has the same tables.
 """
 
 from __future__ import annotations
@@ -76,32 +75,19 @@ def as_mode(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReaderOption:
-    """An option of a reader.
-
-    Attributes
-    ----------
-    name : str
-        The name in Spark's spelling.
-    effect : Effect
-        What the option changes.
-    parse : callable
-        The function that returns one text for all texts that the reader takes for the same value.
-    default : str or None
-        The value, as ``parse`` returns it, that the reader takes without the option; None if there is no such value.
-    setting : str
-        The setting that the option replaces; empty if there is none.
-    synonyms : tuple of str
-        Other names; the reader prefers ``name``.
-    refused : mapping of str to str
-        The values, as ``parse`` returns them, with which no index can be right, each with the reason.
-    """
+    """An option of a reader, under its name in Spark's spelling."""
 
     name: str
     effect: Effect = "value"
+    #: Returns one text for all texts that the reader takes for the same value.
     parse: Callable[[str], str] = as_text
+    #: The value, as ``parse`` returns it, that the reader takes without the option; None if there is no such value.
     default: str | None = None
+    #: The setting that the option replaces; empty if there is none.
     setting: str = ""
+    #: Other names; the reader prefers ``name``.
     synonyms: tuple[str, ...] = ()
+    #: The values, as ``parse`` returns them, with which no index can be right, each with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -249,20 +235,7 @@ def _by_name(fmt: str) -> Mapping[str, ReaderOption]:
 
 
 def option_of(fmt: str, name: str) -> ReaderOption | None:
-    """Return an option of a format, or None if the option is not known.
-
-    Parameters
-    ----------
-    fmt : str
-        The short name of the format in lower case.
-    name : str
-        The name of the option in lower case.
-
-    Examples
-    --------
-    >>> option_of("csv", "delimiter").name, option_of("csv", "samplingratio").effect, option_of("csv", "new")
-    ('sep', 'neutral', None)
-    """
+    """Return an option of a format by their names in lower case, or None if the option is not known."""
     return _OF_A_STORE if name.startswith(_OF_STORES) else _by_name(fmt).get(name)
 
 
@@ -271,15 +244,6 @@ def effective_options(fmt: str, options: Mapping[str, str]) -> dict[str, tuple[R
 
     An option with its default value is left out, and so is one that a synonym overrules.
 
-    Parameters
-    ----------
-    fmt : str
-        The short name of the format in lower case.
-    options : mapping of str to str
-        The options, with names in any case.
-
-    Examples
-    --------
     >>> found = effective_options("csv", {"header": "TRUE", "delimiter": ",", "path": "/x"})
     >>> {name: value for name, (_, value) in found.items()}
     {'header': 'true'}
@@ -291,21 +255,15 @@ def effective_options(fmt: str, options: Mapping[str, str]) -> dict[str, tuple[R
             found[given] = None, text
         elif option.effect in ("value", "records", "column"):
             name = option.name.lower()
+            # The preferred name replaces a synonym, in whatever order the two come.
             if given == name or name not in found:
                 found[name] = option, text if text.startswith(DIGEST) else option.parse(text)
     return {name: (option, text) for name, (option, text) in found.items() if option is None or text != option.default}
 
 
 def is_credential(option: str) -> bool:
-    """Return whether the value of an option may be a credential, judged by the option's name.
+    """Return whether the value of an option may be a credential, judged by the option's name in lower case.
 
-    Parameters
-    ----------
-    option : str
-        The name of the option in lower case.
-
-    Examples
-    --------
     >>> is_credential("fs.s3a.secret.key"), is_credential("nullvalue")
     (True, False)
     """

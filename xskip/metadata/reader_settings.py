@@ -1,7 +1,7 @@
-"""Tables of the settings of Spark and Hadoop that change, or do not change, the values that Spark reads from files.
+"""Tables of settings of Spark and Hadoop that change, or keep, the values that Spark reads from files: [PRU-RD].
 
-A setting that concerns a format and is in no table counts as one that changes values. Rules: specs/pruning.rst,
-[PRU-RD]; the same tables are in specs/reader-options.rst.
+A setting that concerns a format and is in no table counts as one that changes values. specs/reader-options.rst has the
+same tables.
 """
 
 from __future__ import annotations
@@ -236,44 +236,22 @@ _KEEPING_STEMS = tuple(name for name in _KEEPING if name.endswith("."))
 
 
 def concerns(fmt: str, setting: str) -> bool:
-    """Return whether a setting can change the values that Spark reads from files of a format.
+    """Return whether a setting, whose value is not Spark's default, can change the values of files of a format.
 
-    Settings in :data:`SETTINGS` give False, because read profiles compare them separately, and so do those in
-    :data:`RECORDS`.
-
-    Parameters
-    ----------
-    fmt : str
-        The short name of the format in lower case, or the class of a plugin's format.
-    setting : str
-        The name of a setting with one of :data:`SETTING_PREFIXES`, whose value is not Spark's default.
-
-    Examples
-    --------
-    >>> concerns("avro", "spark.sql.parquet.new.setting"), concerns("parquet", "spark.sql.parquet.new.setting")
-    (False, True)
+    Settings in :data:`SETTINGS` and :data:`RECORDS` give False, because read profiles compare them separately.
     """
     known = setting in SETTINGS or setting in RECORDS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS)
     if known or fmt in _OWN:
         return False
+    # The setting of one format does not concern another known format. A plugin's format can use any reader, so every
+    # unknown setting concerns it.
     plain = setting.removeprefix("spark.hadoop.").removeprefix("spark.sql.")
     other = any(plain.startswith(f"{name}.") for name in FORMATS if name != fmt)
     return not other or fmt not in FORMATS
 
 
 def setting_effect(setting: str) -> str | None:
-    """Return what a setting that a reader looks at changes, or None for a setting that is in no table.
-
-    Parameters
-    ----------
-    setting : str
-        The name of a setting of Spark or Hadoop.
-
-    Examples
-    --------
-    >>> setting_effect("spark.sql.caseSensitive"), setting_effect("spark.sql.orc.mergeSchema"), setting_effect("x")
-    ('value', 'neutral', None)
-    """
+    """Return what a setting that a reader looks at changes, or None for a setting that is in no table."""
     if setting in SETTINGS or setting in COUNTED:
         return "value"
     if setting in RECORDS:

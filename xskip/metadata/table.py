@@ -39,13 +39,7 @@ IndexKey = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """A partition column that a clause reads.
-
-    Attributes
-    ----------
-    column : str
-        The name of the partition column, as the metadata table spells it.
-    """
+    """A partition column that a clause reads, in the spelling of the metadata table."""
 
     column: str
 
@@ -56,26 +50,17 @@ Requirement = IndexKey | PartitionKey
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """The definition of an index, as metadata records it.
+    """The definition of an index, as metadata records it."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the index type, such as ``minmax``.
-    columns : tuple of str
-        The columns in Spark's spelling, in lower case unless Spark read the dataset case-sensitively.
-    params : tuple of (str, str)
-        The full names and values of the parameters, in order.
-    key_label : str, optional
-        The label of the encryption key, never the key. None if the index is not encrypted.
-    types : tuple of str
-        The Spark types of the columns at the time of the build; empty if not recorded.
-    """
-
+    #: The name of the index type, such as ``minmax``.
     name: str
+    #: In Spark's spelling, in lower case unless Spark read the dataset case-sensitively.
     columns: tuple[str, ...]
+    #: The full names and values of the parameters, in order.
     params: tuple[tuple[str, str], ...] = ()
+    #: The label of the encryption key, never the key. None if the index is not encrypted.
     key_label: str | None = None
+    #: The Spark types of the columns at the time of the build; empty if not recorded.
     types: tuple[str, ...] = ()
 
     @property
@@ -109,65 +94,35 @@ class IndexDefinition:
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
-    """The metadata of one index.
-
-    Attributes
-    ----------
-    definition : IndexDefinition
-        The definition of the index.
-    storage : Storage
-        The type of the values.
-    values : pyarrow.Array
-        A value for each file, of the Arrow type of ``storage``. Null where the index has no value for the file, so that
-        nothing is known.
-    unreadable : int
-        The number of files whose value exists and cannot be decoded. Their values are null.
-    is_locked : bool
-        True if the encryption key is not available, so that nothing is known.
-    doubt : str
-        The reason why values of this index prove nothing, or an empty string.
-    """
+    """The metadata of one index."""
 
     definition: IndexDefinition
     storage: Storage
+    #: A value for each file, of the Arrow type of ``storage``. Null where the index has no value for the file, so that
+    #: nothing is known.
     values: pa.Array
+    #: The number of files whose value exists and cannot be decoded. Their values are null.
     unreadable: int = 0
+    #: Whether the encryption key is not available, so that nothing is known.
     is_locked: bool = False
+    #: The reason why values of this index prove nothing, or an empty string.
     doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """A partition column of a dataset.
-
-    Attributes
-    ----------
-    name : str
-        The name of the column.
-    type : str
-        The Spark type by its catalog name.
-    values : pyarrow.Array
-        The partition value of each file. Null is the partition value NULL, not an unknown value.
-    """
+    """A partition column of a dataset."""
 
     name: str
+    #: The Spark type by its catalog name.
     type: str
+    #: The partition value of each file. Null is the partition value NULL, not an unknown value.
     values: pa.Array
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """The metadata of files, as columns of equal length in the order of ``files``.
-
-    Attributes
-    ----------
-    files : DataFiles
-        The files, one per row.
-    partitions : mapping of str to PartitionColumn
-        The partition columns by name.
-    indexes : mapping of IndexKey to IndexColumn
-        The indexes by name and columns.
-    """
+    """The metadata of files, as columns of equal length in the order of ``files``."""
 
     files: DataFiles
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
@@ -178,17 +133,7 @@ class MetadataTable:
         return len(self.files)
 
     def memo(self, key: Hashable, make: Callable[[], _V]) -> _V:
-        """Return the result of ``make`` from the first call with this key.
-
-        The table caches the result as long as the table lives.
-
-        Parameters
-        ----------
-        key : hashable
-            The key of the cached result.
-        make : callable
-            A function without parameters that computes the result.
-        """
+        """Return the result of ``make`` from the first call with this key; the table keeps the result."""
         if key not in self._made:
             self._made[key] = make()
         return cast(_V, self._made[key])
@@ -200,13 +145,7 @@ class MetadataTable:
         return int(self.files.names.nbytes + sum(column.nbytes for column in columns))
 
     def take(self, rows: pa.Array) -> MetadataTable:
-        """Return the metadata of the files at the given positions, in the order of the positions.
-
-        Parameters
-        ----------
-        rows : pyarrow.Array of int64
-            Positions, counted from 0.
-        """
+        """Return the metadata of the files at the given positions, in the order of the positions."""
         return MetadataTable(
             self.files.take(rows),
             {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
@@ -214,15 +153,7 @@ class MetadataTable:
         )
 
     def named(self, first: int, count: int) -> MetadataTable:
-        """Return the names and partition values of a range of files, without indexes and without a copy of the values.
-
-        Parameters
-        ----------
-        first : int
-            The position of the first file, counted from 0.
-        count : int
-            The number of files.
-        """
+        """Return the names and partition values of a range of files without indexes, and without copies."""
         partitions = {
             n: replace(column, values=column.values.slice(first, count)) for n, column in self.partitions.items()
         }
@@ -230,21 +161,10 @@ class MetadataTable:
 
 
 def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
-    """Concatenate the rows of metadata tables.
+    """Concatenate the rows of metadata tables, in the order of the tables.
 
     An index that a table lacks is null for the table's rows. An index or partition column with different types in two
-    tables is left out, and so is a partition column that a table lacks. Leaving a column out is sound, because unknown
-    values keep files.
-
-    Parameters
-    ----------
-    tables : iterable of MetadataTable
-        The tables.
-
-    Returns
-    -------
-    MetadataTable
-        All rows, in the order of the tables.
+    tables is left out, and so is a partition column that a table lacks.
     """
     parts = list(tables)
     if len(parts) == 1:
@@ -254,6 +174,7 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
         _join([p.files.sizes for p in parts], pa.int64()),
         _join([p.files.modified for p in parts], pa.int64()),
     )
+    # Leaving a column out is sound, because unknown values keep files.
     partitions = {}
     for name, first in _firsts(p.partitions for p in parts).items():
         found = [p.partitions.get(name) for p in parts]
@@ -275,7 +196,6 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
 
 
 def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
-    """Return the first value of each key."""
     merged: dict[_K, _V] = {}
     for mapping in mappings:
         for key, value in mapping.items():
