@@ -1,8 +1,4 @@
-"""Bloom filters in Java's serialisation, which is their form in metadata files.
-
-Source: the Java Object Serialization Specification, chapter 6. A strict parser reads a stream as data and instantiates
-nothing.
-"""
+"""Bloom filters in Java's serialisation, which is their form in metadata files."""
 
 from __future__ import annotations
 
@@ -57,16 +53,7 @@ _KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilte
 def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
     """Return the stream that holds a filter in a metadata file: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
 
-    Parameters
-    ----------
-    filter_bytes : bytes
-        The filter as Spark writes it.
-    package : str
-        The package of the outer class; versions before 3 use :data:`OLD_PACKAGE`.
-
-    Returns
-    -------
-    bytes
+    ``filter_bytes`` is the filter as Spark writes it. Versions before 3 use the package :data:`OLD_PACKAGE`.
     """
     pieces = [_PREFIXES[package][0]]
     for at in range(0, len(filter_bytes), _BLOCK_SIZE):
@@ -80,31 +67,12 @@ def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
 
 
 def unwrap(stream: bytes) -> bytes:
-    """Return the bytes of the filter in a stream.
+    """Return the filter, as Spark writes it, in a result of :func:`wrap` or in a stream of another program.
 
-    Parameters
-    ----------
-    stream : bytes
-        A result of :func:`wrap`, or a stream of another program.
-
-    Returns
-    -------
-    bytes
-        The filter as Spark writes it.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the stream contains anything except the known classes, ends early, or has contradictory lengths.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from xskip.types.bloom_bits import build, size_for
-    >>> some = build(np.array([7 << 32 | 9]), *size_for(1, 0.01))
-    >>> unwrap(wrap(some)) == some
-    True
+    MetadataCorruptError means that the stream contains anything except the known classes, ends early, or has
+    contradictory lengths.
     """
+    # A stream with a prefix that programs are known to write needs no parser.
     for prefix in itertools.chain(*_PREFIXES.values()):
         if stream.startswith(prefix) and (blocks := _blocks(stream, len(prefix))) is not None:
             return check_bytes(blocks)

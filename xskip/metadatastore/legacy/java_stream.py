@@ -1,7 +1,7 @@
 """Java serialisation streams as data: the parser follows a grammar and a list of classes, and instantiates nothing.
 
-Source: the Java Object Serialization Specification, version 6.0, chapter 6. Metadata contain no proxies, enums,
-exceptions, classes as values, resets or externalizable objects. The parser refuses them like unknown classes.
+Source: the Java Object Serialization Specification, version 6.0, chapter 6. The parser refuses what metadata do not
+contain: proxies, enums, exceptions, classes as values, resets and externalizable objects.
 """
 
 from __future__ import annotations
@@ -25,20 +25,12 @@ _DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class JavaObject:
-    """A Java object as a stream describes it.
-
-    Attributes
-    ----------
-    name : str
-        The name of the class.
-    fields : dict
-        The values of all fields, including those of parent classes.
-    extra : list
-        The blocks of bytes and the values that write methods of the classes have added.
-    """
+    """A Java object as a stream describes it, under the name of its class."""
 
     name: str
+    #: The values of all fields, including those of parent classes.
     fields: dict[str, JavaValue] = field(default_factory=dict)
+    #: The blocks of bytes and the values that write methods of the classes have added.
     extra: list[JavaValue] = field(default_factory=list)
 
 
@@ -54,29 +46,10 @@ class _Class:
 
 
 def parse_stream(data: bytes, known: Collection[str], silent: Collection[str] = ()) -> JavaValue:
-    """Parse the single value of a stream.
+    """Parse the single value of a stream; raise MetadataCorruptError for any stream of another form.
 
-    Parameters
-    ----------
-    data : bytes
-    known : collection of str
-        The names of the permitted classes.
-    silent : collection of str
-        Those permitted classes whose write method omits the fields, which a stream does not reveal.
-
-    Returns
-    -------
-    JavaValue
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the stream contains another class or a construct that metadata do not need, ends early, or continues.
-
-    Examples
-    --------
-    >>> parse_stream(bytes.fromhex("aced00057400024f6b"), ())
-    'Ok'
+    ``known`` are the permitted classes. The write methods of ``silent`` ones omit the fields, which a stream does not
+    reveal.
     """
     try:
         return _Parser(data, frozenset(known), frozenset(silent)).parse()
@@ -181,6 +154,7 @@ class _Parser:
         if name not in self._known:
             raise _corrupt(f"class {name[:100]}")
         self._take(8)  # skip the serial version UID, which changed between releases
+        # A class gets its handle before the signatures of its fields and its parent get theirs.
         place = len(self._handles)
         self._handles.append(None)
         flags = self._byte()
@@ -200,6 +174,7 @@ class _Parser:
     def _field(self) -> tuple[str, str]:
         kind, name = chr(self._byte()), self._name()
         if kind in ("L", "["):
+            # A signature is a string with a handle of its own, so it must be parsed.
             self._value(self._byte())  # skip the signature of the type
         elif kind not in _PRIMITIVES:
             raise _corrupt(f"a field of kind {kind!r}")
@@ -210,10 +185,12 @@ class _Parser:
         if described is None:
             raise _corrupt("an object without a class")
         made = JavaObject(described.name)
+        # The object gets its handle before its fields, because a field can refer to the object.
         self._handles.append(made)
         lineage = [described]
         while lineage[-1].parent is not None:
             lineage.append(lineage[-1].parent)
+        # A stream holds the fields of a parent class before those of its subclass.
         for each in reversed(lineage):
             for kind, name in () if each.name in self._silent else each.fields:
                 primitive = _PRIMITIVES.get(kind)
@@ -244,41 +221,20 @@ class _Parser:
 
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
-    """A Java class as a stream describes it.
+    """A Java class as a stream describes it."""
 
-    Attributes
-    ----------
-    uid : int
-        The serial version UID.
-    fields : tuple of (str, str)
-        The names and types of the fields in Java's notation, primitive types first.
-    parent : str, optional
-        The name of the parent class.
-    writes : bool
-        Whether the class has a write method.
-    """
-
+    #: The serial version UID.
     uid: int
+    #: The names and types of the fields in Java's notation, primitive types first.
     fields: tuple[tuple[str, str], ...] = ()
     parent: str | None = None
+    #: Whether the class has a write method.
     writes: bool = False
 
 
 class StreamWriter:
     """A writer of a stream with one value; the caller must write values that fit the fields of the classes.
 
-    Parameters
-    ----------
-    classes : mapping of str to ClassSpec
-        The classes by name.
-
-    Attributes
-    ----------
-    data : bytearray
-        The stream written so far.
-
-    Examples
-    --------
     >>> writer = StreamWriter({})
     >>> writer.string("Ok")
     >>> bytes(writer.data).hex()
@@ -286,6 +242,7 @@ class StreamWriter:
     """
 
     def __init__(self, classes: Mapping[str, ClassSpec]) -> None:
+        # The stream written so far.
         self.data = bytearray(_MAGIC)
         self._classes = classes
         self._handles = 0
@@ -363,16 +320,14 @@ def _utf(text: str) -> bytes:
 
 
 def _encode(text: str) -> bytes:
-    """Encode a string in Java's modified UTF-8, see :func:`_decode`."""
+    # Java's modified UTF-8: NUL is two bytes long, and a character beyond the basic plane is two surrogates of three
+    # bytes each.
     units = text.encode("utf-16-be")
     plain = "".join(chr(int.from_bytes(units[i : i + 2], "big")) for i in range(0, len(units), 2))
     return plain.encode("utf-8", "surrogatepass").replace(b"\x00", b"\xc0\x80")
 
 
 def _decode(raw: bytes) -> str:
-    """Decode Java's modified UTF-8.
-
-    NUL is two bytes long. A character beyond the basic plane is two surrogates of three bytes each.
-    """
+    # This joins the two surrogates of a character, which Java encodes separately.
     text = raw.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -1,8 +1,4 @@
-"""The values of version 0: Java and Scala objects, parsed as data and written byte by byte. Rules: [MDS-Z].
-
-A stream does not record the time zone of its dates or the calendar of its oldest times. So a date is any date with this
-midnight in a zone from -12 to +14 hours, and values before 1900 are unknown.
-"""
+"""The values of version 0: Java and Scala objects, parsed as data and written byte by byte. Rules: [MDS-Z]."""
 
 from __future__ import annotations
 
@@ -46,6 +42,8 @@ _KNOWN = (
 _RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _WIDE = Context(prec=80)
 _MAX_DIGITS = 38
+# A stream does not record the time zone of its dates or the calendar of its oldest times. So a date is any date with
+# this midnight in a zone from -12 to +14 hours, and values before 1900 are unknown.
 _DAY_MS = 86_400_000
 _EAST_MOST_MS = 14 * 3_600_000
 _WEST_MOST_MS = 12 * 3_600_000
@@ -58,37 +56,19 @@ _Scalar = tuple[str, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The values of a column of serialised objects.
-
-    Attributes
-    ----------
-    storage : Storage
-        The type of the values.
-    values : pyarrow.Array
-        Values of the Arrow type of ``storage``; null if nothing is known.
-    unreadable : int
-        The number of streams that cannot be parsed.
-    """
+    """The values of a column of serialised objects."""
 
     storage: Storage
+    #: Values of the Arrow type of ``storage``; null if nothing is known.
     values: pa.Array
+    #: The number of streams that cannot be parsed.
     unreadable: int
 
 
 def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | None:
-    """Decode the values of a column of serialised objects.
+    """Decode the values of a column of serialised objects, with a stream or None for each data file.
 
-    Parameters
-    ----------
-    index : str
-        The index type, ``minmax`` or ``valuelist``.
-    streams : iterable of bytes or None
-        A stream for each data file; None if there is no value.
-
-    Returns
-    -------
-    Decoded or None
-        None if the streams do not determine a type, for example if they contain no values.
+    None means that the streams do not determine a type, for example because they contain no values.
     """
     read = {"minmax": _bounds, "valuelist": _members}[index]
     given = list(streams)
@@ -208,7 +188,7 @@ def _scalar(value: JavaValue) -> _Scalar:
 
 
 def _is_boxed(value: JavaValue, kind: str | None) -> bool:
-    """Return whether a boxed value has the type of its class."""
+    # The type of the field is in the stream, so it can differ from the type of the class.
     if kind in _RANGES:
         bound = 1 << _RANGES[kind]
         return type(value) is int and -bound <= value < bound
@@ -278,21 +258,8 @@ _BOX_OF = {kind: name for name, kind in _BOXES.items()}
 def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
     """Serialise bounds or value lists as version 0 stores them; dates become midnights in UTC.
 
-    Parameters
-    ----------
-    storage : Struct or Array
-    values : pyarrow.Array
-        Values of the Arrow type of ``storage``.
-
-    Returns
-    -------
-    pyarrow.Array of binary
-        The streams; null for rows with a missing bound or a time before 1900, of which nothing is known then.
-
-    Raises
-    ------
-    UnsupportedTypeError
-        If version 0 has no form for the type of the values.
+    A stream is null for a row with a missing bound or a time before 1900, of which nothing is known then. A type
+    without a form in version 0 raises UnsupportedTypeError.
     """
     kind = storage.element if isinstance(storage, Array) else storage.fields[0][1]
     if kind not in (*_BOX_OF, "string", "binary", "date", "timestamp") and decimal_digits(kind) is None:
@@ -302,6 +269,7 @@ def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
     write = _write_list if isinstance(storage, Array) else _write_bounds
     streams = []
     for value in as_numbers(values, kind).to_pylist():
+        # A stream holds the fields of a class in the order of their names: max before min.
         members = None if value is None else value if isinstance(value, list) else [value["max"], value["min"]]
         held = members is not None and all(_is_held(member, kind) for member in members)
         streams.append(write(members or [], kind) if held else None)

@@ -19,20 +19,9 @@ _GREGORIAN_DAYS = -141_427  # 1582-10-15
 
 
 def mask_legacy_dates(values: pa.Array, storage: Storage, footer: Mapping[bytes, bytes]) -> pa.Array:
-    """Return the values without old dates and times of writers that used the Julian calendar [MDS-T-9].
+    """Return bounds or value lists without the rows that contain an old date or time of a Julian writer [MDS-T-9].
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        Bounds or value lists.
-    storage : Storage
-    footer : mapping of bytes to bytes
-        The key-value metadata of the file's footer.
-
-    Returns
-    -------
-    pyarrow.Array
-        A row is null if it contains an old date or time of such a writer.
+    Such rows become null. ``footer`` has the key-value metadata of the file's footer.
     """
     kinds = {kind for _, kind in storage.fields} if isinstance(storage, Struct) else set()
     kind = storage.element if isinstance(storage, Array) else next(iter(kinds), "")

@@ -1,4 +1,4 @@
-"""The limits of metadata that another program has written. Rules: specs/metadatastore.rst, [MDS-F].
+"""The limits of metadata that another program has written. Rules: [MDS-F].
 
 Another program does not record how it read the data files. So xskip uses its metadata only if data files contain their
 types and a query reads the files with Spark's defaults. Statistics with known errors of that program are removed first.
@@ -31,11 +31,7 @@ _ORDERED_OTHERWISE = "another program orders byte arrays differently from Spark;
 
 
 def reason_unusable(profile: ReadProfile) -> str:
-    """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1].
-
-    >>> reason_unusable(ReadProfile.of("csv", {}, {}))
-    'another program built the index and did not record how it read csv; call refresh()'
-    """
+    """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1]."""
     if profile.format not in _TYPED:
         return f"another program built the index and did not record how it read {profile.format}; call refresh()"
     return "; ".join(differences(ReadProfile.of(profile.format, {}, {}), profile, but_zone=True))
@@ -52,15 +48,7 @@ def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage
 def drop_unproven(table: MetadataTable, *, footers: bool) -> MetadataTable:
     """Return the metadata without statistics that prove nothing [MDS-F-2] [MDS-F-3].
 
-    Parameters
-    ----------
-    table : MetadataTable
-    footers : bool
-        The result of :func:`may_be_of_footers`.
-
-    Returns
-    -------
-    MetadataTable
+    ``footers`` is the result of :func:`may_be_of_footers`.
     """
     return replace(table, indexes={key: _proved(column, footers=footers) for key, column in table.indexes.items()})
 
@@ -86,19 +74,15 @@ def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
 
 
 def _cut_before_supplementary(low: pa.Array) -> pa.Array:
-    """Return lower bounds that also hold in the order of code points.
-
-    Let m be the least string by UTF-16 units, and p the part of m before its first supplementary character. If another
-    string s differs from m inside p, both orders agree, because m has no surrogate there. Otherwise s begins with p. In
-    either case p <= s.
-    """
+    """Return lower bounds that also hold in the order of code points."""
+    # Let m be the least string by UTF-16 units, and p the part of m before its first supplementary character. If
+    # another string s differs from m inside p, both orders agree, because m has no surrogate there. Otherwise s begins
+    # with p. In either case p <= s.
     return pc.replace_substring_regex(low, "(?s)" + _SUPPLEMENTARY + ".*", "")
 
 
 def _without_private(high: pa.Array) -> pa.Array:
-    """Return upper bounds that also hold in the order of code points; null if there is no such bound.
-
-    If the greatest string by UTF-16 units differs from a lesser string at a unit below U+E000, both orders agree.
-    """
+    """Return upper bounds that also hold in the order of code points; null if there is no such bound."""
+    # If the greatest string by UTF-16 units differs from a lesser string at a unit below U+E000, both orders agree.
     doubtful = pc.match_substring_regex(high, _BEHIND_SURROGATES)
     return pc.if_else(pc.fill_null(doubtful, False), pa.scalar(None, high.type), high)
