@@ -3,9 +3,6 @@
 .. code-block:: text
 
     files -> families of one schema -> ranks of their rows -> full files, one after the other -> one commit
-
-Only files of one schema are merged. So no information is lost, and the metadata of another program prove neither more
-nor less than before.
 """
 
 from __future__ import annotations
@@ -42,31 +39,8 @@ Ranks = npt.NDArray[np.int64]
 def optimize(storage: Storage, directory: str, limits: WriteOptions) -> OptimizeResult:
     """Rewrite an index as few metadata files, unless the index is already compact.
 
-    Rows are ordered by partition columns, then by the minimum of the first MinMax index, then by the name of the data
-    file. Row groups then have narrow bounds for the most common filters. Names separate rows that are otherwise equal.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    limits : WriteOptions
-        The limits ``rows_per_file`` and ``bytes_per_file``. Versions and key labels of the files do not change.
-
-    Returns
-    -------
-    OptimizeResult
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    MetadataCorruptError
-        If the index cannot be read, or if another program has added files to the index.
-    KeyNotAvailableError
-        If the index is encrypted and a key is not available.
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
+    Of ``limits``, only ``rows_per_file`` and ``bytes_per_file`` count: versions and key labels of the files do not
+    change.
     """
     target = Target.open(storage, directory, "optimize")
     snapshot = target.snapshot
@@ -74,6 +48,8 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     sizes = {entry.name: entry.size for entry in storage.list(directory)}
     before = sum(sizes.get(name, 0) for name in snapshot.live.names)
     files = snapshot.metadata_files
+    # Only files of one schema are merged. So no information is lost, and the metadata of another program prove neither
+    # more nor less than before.
     families = [_family(alike, limits) for alike in _alike(files)]
     count, after = len(files), before
     portable = not snapshot.is_ours or all(is_portable(f.schema, f.footer.metadata, limits) for f in files)
@@ -96,25 +72,16 @@ def _rewrite(target: Target, families: Sequence[_Family]) -> tuple[RecordedFile,
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Metadata files of one schema.
-
-    Attributes
-    ----------
-    files : tuple of MetadataFile
-    ranks : tuple of numpy.ndarray
-        For each file, the positions of its rows in the order of all rows.
-    write_options : WriteOptions
-        The write options of the files, with the limits of the operation.
-    each : int
-        The number of rows for each new file.
-    at_once : int
-        The number of rows in memory at a time, a multiple of ``each``.
-    """
+    """Metadata files of one schema."""
 
     files: tuple[MetadataFile, ...]
+    #: For each file, the positions of its rows in the order of all rows.
     ranks: tuple[Ranks, ...]
+    #: The write options of the files, with the limits of the operation.
     write_options: WriteOptions
+    #: The number of rows for each new file.
     each: int
+    #: The number of rows in memory at a time, a multiple of ``each``.
     at_once: int
 
     @property
@@ -123,15 +90,13 @@ class _Family:
 
     @property
     def is_in_shape(self) -> bool:
-        """Return whether the files need no rewrite.
-
-        The files are as few as possible, no file or row group has too many rows, and the rows of several row groups are
-        in order.
-        """
+        """Return whether the files need no rewrite."""
         groups = [f.footer.row_group(i).num_rows for f in self.files for i in range(f.footer.num_row_groups)]
         few = len(self.files) <= max(1, math.ceil(self.rows / self.each))
         short = all(file.rows <= self.write_options.rows_per_file for file in self.files)
         ordered = len(groups) <= 1 or bool((np.diff(np.concatenate(self.ranks)) == 1).all())
+        # The files are as few as possible, no file or row group has too many rows, and the rows of several row groups
+        # are in order.
         return few and short and max(groups, default=0) <= GROUP_ROWS and ordered
 
     def tables(self) -> Iterator[MetadataTable]:
@@ -147,7 +112,7 @@ class _Family:
             yield self._arranged(table)
 
     def _arranged(self, table: MetadataTable) -> MetadataTable:
-        """Return a table with its columns in the order of the first file."""
+        # The columns get the order of the first file.
         schema = self.files[0].schema
         return replace(
             table,
@@ -201,6 +166,9 @@ def _is_bounds(index: IndexField) -> bool:
 
 def _keys(table: MetadataTable, partitions: Sequence[str], bounds: IndexKey | None) -> pa.Table:
     """Return the sort keys of a table: partition columns, minima if there are bounds, and names of data files."""
+    # Rows are ordered by partition columns, then by the minimum of the first MinMax index, then by the name of the data
+    # file. Row groups then have narrow bounds for the most common filters. Names separate rows that are otherwise
+    # equal.
     columns = [table.partitions[name].values for name in partitions]
     if bounds is not None:
         columns.append(pc.struct_field(table.indexes[bounds].values, 0))

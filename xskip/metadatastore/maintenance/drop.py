@@ -18,37 +18,18 @@ _MARK = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\._SUCCESS\.crc")
 
 
 def remove_index(storage: Storage, directory: str) -> int:
-    """Remove the metadata of a directory [MDS-C-13].
+    """Remove the metadata of a directory, and return the number of metadata files that were in it [MDS-C-13].
 
-    A directory with a digest as its name is removed with all its content. A directory that a user chose can contain
-    other files, which stay.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-
-    Returns
-    -------
-    int
-        The number of metadata files that the directory contained.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    MetadataCorruptError
-        If a user chose the directory, and a Parquet file in it is not metadata. Nothing has been removed.
-    KeyNotAvailableError
-        If a user chose the directory, and no key opens an encrypted file of another program. Nothing has been removed.
-    XskipError
-        If metadata files remain after the removal.
+    If a user chose the directory, a Parquet file that is not metadata raises MetadataCorruptError, and an encrypted
+    file of another program that no key opens raises KeyNotAvailableError. Nothing has been removed then. XskipError
+    means that metadata files remain.
     """
     data = _data_in(storage, directory)
     foreign = [name for name in data if not is_own_name(name)]
     if not foreign and not storage.list(f"{directory}/{COMMITS}"):
         raise MetadataNotFoundError.at(directory)
+    # A directory with a digest as its name is removed with all its content. A directory that a user chose can contain
+    # other files, which stay.
     is_digest = _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
     for name in () if is_digest else foreign:
         _check(storage, f"{directory}/{name}")
@@ -70,15 +51,13 @@ def _data_in(storage: Storage, directory: str) -> list[str]:
 
 
 def _remove_metadata(storage: Storage, directory: str, data: list[str]) -> None:
-    """Remove metadata files, their checksums and temporary files, and all records.
-
-    Remove the directory, too, if it contains nothing else but marks of writers.
-    """
+    """Remove metadata files, their checksums and temporary files, and all records."""
     names = [entry.name for entry in storage.list(directory)]
     hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, incomplete files
     storage.remove(f"{directory}/{name}" for name in names if name in data or name.startswith(hidden))
     storage.remove_tree(f"{directory}/{COMMITS}")
     left = [entry.name for entry in storage.list(directory)]
+    # The directory goes, too, if it contains nothing else but marks of writers.
     if all(_MARK.fullmatch(name) for name in left) and not storage.directories(directory):
         storage.remove_tree(directory)
 

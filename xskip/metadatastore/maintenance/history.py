@@ -15,19 +15,7 @@ __all__ = ["history"]
 
 
 def history(storage: Storage, location: IndexLocation) -> History:
-    """Return the commits of an index whose records exist.
-
-    Parameters
-    ----------
-    storage : Storage
-    location : IndexLocation
-        The location of the index.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index with commit records.
-    """
+    """Return the commits of an index whose records exist; raise MetadataNotFoundError if there are none."""
     directory = location.directory
     latest = find_latest(storage, directory)
     if latest is None:

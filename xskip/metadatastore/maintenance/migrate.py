@@ -30,53 +30,21 @@ PartitionsOf = Callable[[DataFiles], Mapping[str, PartitionColumn]]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A migration of the index in a metadata directory to another version.
-
-    Attributes
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    target : int
-        The version after the migration.
-    partitions_of : callable, optional
-        Returns the partition columns of data files whose metadata lack them. By default, the names of the data files
-        provide the values.
-    """
+    """A migration of the index in a metadata directory to the version ``target``."""
 
     storage: Storage
     directory: str
     target: int
+    #: Returns the partition columns of data files whose metadata lack them. By default, the names of the data files
+    #: provide the values.
     partitions_of: PartitionsOf | None = None
 
     def run(self, *, dry_run: bool = False) -> MigrationResult:
         """Migrate the index, or only list the changes.
 
-        An interrupted migration leaves the index unchanged, and the next migration starts from the beginning.
-
-        Parameters
-        ----------
-        dry_run : bool
-            Whether to list the changes without making them.
-
-        Returns
-        -------
-        MigrationResult
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        MetadataVersionError
-            If this release does not know the version of the index or the target version.
-        MetadataCorruptError
-            If the index cannot be read, or if another program has added files to the index.
-        UnsupportedTypeError
-            If the target version cannot hold a type.
-        KeyNotAvailableError
-            If the index is encrypted, and a key is not available or the target is version 0.
-        CommitConflictError
-            If another writer committed first. Nothing has changed.
+        An interrupted migration leaves the index unchanged, and the next migration starts from the beginning. The
+        errors are those of :meth:`Target.open` and :func:`rewrite`, MetadataVersionError if this release does not know
+        a version, and UnsupportedTypeError if the target version cannot hold a type.
         """
         rules_of(self.target)
         opened = Target.open(self.storage, self.directory, "migrate")

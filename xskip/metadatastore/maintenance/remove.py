@@ -17,32 +17,9 @@ __all__ = ["remove_indexes"]
 
 
 def remove_indexes(storage: Storage, directory: str, names: Sequence[str]) -> RemovalResult:
-    """Rewrite the metadata files without some indexes.
+    """Rewrite the metadata files without some indexes, such as ``minmax(ts)``, whose case does not matter.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    names : sequence of str
-        The indexes, such as ``minmax(ts)``, without regard to case.
-
-    Returns
-    -------
-    RemovalResult
-
-    Raises
-    ------
-    IndexDefinitionError
-        If there is no such index, or if no index would remain. Nothing has changed.
-    MetadataNotFoundError
-        If there is no index.
-    MetadataCorruptError
-        If the index cannot be read, or if another program has added files to the index.
-    KeyNotAvailableError
-        If the index is encrypted and a key is not available.
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
+    IndexDefinitionError means that there is no such index, or that no index would remain. Nothing has changed then.
     """
     target = Target.open(storage, directory, "remove")
     snapshot = target.snapshot

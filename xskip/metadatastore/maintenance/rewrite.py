@@ -22,49 +22,22 @@ __all__ = ["Target", "replace_all", "rewrite"]
 
 
 class Target(NamedTuple):
-    """A snapshot that an operation replaces, from :meth:`open`.
-
-    Attributes
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    snapshot : Snapshot
-        The current snapshot of the directory.
-    operation : str
-        The name of the operation, for the record.
-    started : float
-        The time of the monotonic clock at which the operation began.
-    """
+    """A snapshot that an operation replaces, from :meth:`open`."""
 
     storage: Storage
     directory: str
     snapshot: Snapshot
+    #: The name of the operation, for the record.
     operation: str
+    #: The time of the monotonic clock at which the operation began.
     started: float
 
     @staticmethod
     def open(storage: Storage, directory: str, operation: str) -> Target:
         """Open the current snapshot of a directory, and verify that no second program has added files to it.
 
-        Parameters
-        ----------
-        storage : Storage
-        directory : str
-            The metadata directory.
-        operation : str
-            The name of the operation.
-
-        Returns
-        -------
-        Target
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        MetadataCorruptError
-            If the index cannot be read, or if another program has added files to the index.
+        Without an index, MetadataNotFoundError is raised. MetadataCorruptError means that the index cannot be read, or
+        that another program has added files.
         """
         started = time.monotonic()
         snapshot = open_snapshot(storage, directory)
@@ -85,21 +58,9 @@ class Target(NamedTuple):
 def rewrite(target: Target, write_options: WriteOptions, change: Callable[[MetadataTable, int], MetadataTable]) -> None:
     """Rewrite each metadata file of a snapshot, then commit the new files.
 
-    Parameters
-    ----------
-    target : Target
-        The snapshot, its place, and the name of the operation.
-    write_options : WriteOptions
-        The options for the new files.
-    change : callable
-        Returns the new metadata table of a file from its present table and its version.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If a key is not available.
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
+    ``change`` returns the new metadata table of a file from its present table and its version. KeyNotAvailableError
+    means that a key is not available, and CommitConflictError that another writer committed first. Nothing has changed
+    then.
     """
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("rewrite") as scratch:
@@ -112,19 +73,7 @@ def rewrite(target: Target, write_options: WriteOptions, change: Callable[[Metad
 def replace_all(target: Target, version: int, files: Sequence[tuple[Path, RecordedFile]]) -> None:
     """Commit new files in place of all files of a snapshot.
 
-    Parameters
-    ----------
-    target : Target
-        The snapshot, its place, and the name of the operation.
-    version : int
-        The newest version of the new files.
-    files : sequence of (Path, RecordedFile)
-        Complete local files with their entries for the record.
-
-    Raises
-    ------
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
+    ``version`` is the newest version of the files, which are complete local files with their entries for the record.
     """
     record = replace(
         _record(target.snapshot, version, tuple(entry for _, entry in files)), operation=Operation(target.operation)
@@ -133,11 +82,9 @@ def replace_all(target: Target, version: int, files: Sequence[tuple[Path, Record
 
 
 def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> CommitRecord:
-    """Return the record of the new files: the present record with these files, if xskip built the index.
-
-    The metadata of another program remain another program's, so their record contains no read profile and no types.
-    """
+    """Return the record of the new files: the present record with these files, if xskip built the index."""
     if snapshot.record is not None and snapshot.reading is not None:
         reading = snapshot.reading if snapshot.write_options.footer_key is None else snapshot.reading.hidden()
         return replace(snapshot.record, version=version, metadata_files=files, reading=reading)
+    # The metadata of another program remain another program's, so their record contains no read profile and no types.
     return CommitRecord(0, snapshot.table_identifier, version, files, None, {}, 0)

@@ -17,28 +17,9 @@ __all__ = ["rotate_keys"]
 def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> RotationResult:
     """Encrypt an index with new data keys, and optionally under new labels.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    labels : mapping of str to str
-        The new label for each label to replace. Other labels stay, and their master keys wrap the new data keys.
-
-    Returns
-    -------
-    RotationResult
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If the index is not encrypted or lacks one of the labels, or if a key is not available. Nothing has changed.
-    MetadataNotFoundError
-        If there is no index.
-    MetadataCorruptError
-        If the index cannot be read, or if another program has added files to the index.
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
+    ``labels`` has the new label for each label to replace. Other labels stay, and their master keys wrap the new data
+    keys. KeyNotAvailableError means that the index is not encrypted or lacks one of the labels, or that a key is not
+    available. Nothing has changed then.
     """
     target = Target.open(storage, directory, "rotate_keys")
     snapshot = target.snapshot
@@ -63,6 +44,7 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
         return replace(table, indexes=columns)
 
     footer = labels.get(write_options.footer_key, write_options.footer_key)
+    # Arrow creates new data keys for each file that it writes.
     rewrite(target, replace(write_options, footer_key=footer), relabelled)
     now = tuple(sorted({labels.get(label, label) for label in present}))
     return RotationResult(directory, len(snapshot.metadata_files), now, target.seconds)

@@ -21,38 +21,14 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """A removal of left-over files.
-
-    Attributes
-    ----------
-    storage : Storage
-    location : IndexLocation
-        The location of the dataset and of its metadata.
-    seconds : float
-        The least age of files to remove.
-    """
+    """A removal of left-over files that are at least ``seconds`` old."""
 
     storage: Storage
     location: IndexLocation
     seconds: float
 
     def run(self, *, dry_run: bool) -> VacuumResult:
-        """Remove left-over files, or only list them.
-
-        Parameters
-        ----------
-        dry_run : bool
-            Whether to list the files without removing them.
-
-        Returns
-        -------
-        VacuumResult
-
-        Raises
-        ------
-        MetadataCorruptError
-            If the index cannot be read. Nothing has been removed.
-        """
+        """Remove left-over files, or only list them; remove nothing if the index cannot be read."""
         horizon = time.time() * 1000 - self.seconds * 1000
         left = dict(self._left_in(self.location.directory, horizon))
         former, kept = self._others(horizon)
