@@ -9,6 +9,4 @@
     schema     converts between Spark's schema JSON and definitions
     codec      converts between one metadata file and a MetadataTable
     snapshot   combines all of these; reads each column once and caches it
-
-This package imports ``pruning``, ``metadatastore.legacy`` and lower layers.
 """

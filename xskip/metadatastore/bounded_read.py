@@ -1,9 +1,4 @@
-"""Reads of metadata columns within a memory limit. Rule: [MDS-D-5].
-
-A footer contains the number of values but not their size: one dictionary entry can represent millions of values. So
-rows are read in batches, and the bytes of each batch count. Lists of strings are first read as dictionaries, because a
-single row can contain all values.
-"""
+"""Reads of metadata columns within a memory limit. Rule: [MDS-D-5]."""
 
 from __future__ import annotations
 
@@ -32,19 +27,9 @@ _FIXED = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 
 
 def demand_room(taken: int, limit: int, where: str) -> None:
-    """Raise an error if values take more memory than the limit.
+    """Raise MetadataCorruptError if values take more memory, in bytes, than the limit.
 
-    Parameters
-    ----------
-    taken, limit : int
-        The bytes of the values, and the maximum.
-    where : str
-        The file or directory, for the error message.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If ``taken`` is greater than ``limit``.
+    ``where`` is the file or directory, for the error message.
     """
     if taken > limit:
         raise MetadataCorruptError(
@@ -56,28 +41,10 @@ def demand_room(taken: int, limit: int, where: str) -> None:
 def read_bounded(
     reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int, again: Opened | None = None
 ) -> pa.Table:
-    """Read leaves of row groups within a memory limit.
+    """Read leaves of row groups, whose values take at most ``limit`` bytes.
 
-    Parameters
-    ----------
-    reader : pyarrow.parquet.ParquetFile
-    leaves : sequence of str
-        The paths of Parquet leaves.
-    groups : sequence of int
-        The positions of row groups.
-    limit : int
-        The maximum number of bytes for the values.
-    again : Opened, optional
-        Opens a second reader of the file. Without this function, the size of lists of strings is not checked first.
-
-    Returns
-    -------
-    pyarrow.Table
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the values take more than ``limit`` bytes, or if the columns differ in length.
+    Without ``again``, the size of lists of strings is not checked first. MetadataCorruptError means that the values
+    take more, or that the columns differ in length.
     """
     # do not inspect the footer of a column chunk: Arrow aborts the process if the chunk is encrypted
     footer = reader.metadata
@@ -85,11 +52,13 @@ def read_bounded(
     rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in groups))
     demand_room(len(footer.schema), _MAX_LEAVES, _WHERE)
     demand_room(_MIN_BYTES * rows * len(leaves), limit, _WHERE)
+    # Lists of strings are first read as dictionaries, because a single row can contain all values.
     if again is not None:
         with suppress(FileNotFoundError):  # a commit can have removed the file, which the reader still has open
             for leaf in _lists_of_texts(footer, leaves):
                 demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, _WHERE)
     fixed = _of_fixed_width(footer, leaves)
+    # No value of a fixed width takes more than _MAX_BYTES, so the number of rows bounds what one read takes.
     if _MAX_BYTES * rows * len(fixed) > 2 * limit:
         fixed = []
     others = [leaf for leaf in leaves if leaf not in set(fixed)]
@@ -105,6 +74,8 @@ def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[
     largest = max((reader.metadata.row_group(group).total_byte_size for group in groups), default=1)
     rows = min(max(2 * limit // max(largest, 1), _MIN_ROWS), _MAX_ROWS)
     batches, taken = [], 0
+    # A footer contains the number of values but not their size: one dictionary entry can represent millions of values.
+    # So the bytes of each batch count.
     for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # small batches
         taken += batch.nbytes
         demand_room(taken, limit, _WHERE)
@@ -146,6 +117,7 @@ def _bytes_of_lists(reader: pq.ParquetFile, leaf: str, groups: Sequence[int], li
             values = chunk
             while not pa.types.is_dictionary(values.type):
                 values = values.field(0) if pa.types.is_struct(values.type) else values.values
+            # Without a dictionary, each use of an entry takes a copy of the entry's bytes.
             counts = np.bincount(values.indices.drop_null().to_numpy(), minlength=len(values.dictionary))
             taken += int(counts @ pc.binary_length(values.dictionary).to_numpy().astype(np.int64))
         if taken > limit:

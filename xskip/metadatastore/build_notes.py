@@ -16,52 +16,30 @@ _MAX_REASON = 300
 
 
 class UnreadableFile(NamedTuple):
-    """A data file that a build could not read.
+    """A data file that a build could not read."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the file, as the metadata stores names.
-    modified : int
-        The modification time of the file in milliseconds since the epoch.
-    reason : str
-        The error.
-    """
-
+    #: As the metadata stores names.
     name: str
+    #: In milliseconds since the epoch.
     modified: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class BuildNotes:
-    """The notes of the builds of an index. No reader decides anything by them.
+    """The notes of the builds of an index. No reader decides anything by them."""
 
-    Attributes
-    ----------
-    seconds : mapping of str to float
-        The time that all builds have spent on each index, by the text of the index.
-    unreadable : tuple of UnreadableFile
-        Files that the latest build could not read, at most 100.
-    """
-
+    #: The time that all builds have spent on each index, by the text of the index.
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: Files that the latest build could not read, at most 100.
     unreadable: tuple[UnreadableFile, ...] = ()
 
     def of(self, key: IndexKey) -> float | None:
-        """Return the time that all builds have spent on an index, or None if it is not known."""
+        """Return the seconds that all builds have spent on an index, or None if they are not known."""
         return self.seconds.get(_text(key))
 
     def after(self, spent: Mapping[IndexKey, float], unreadable: Sequence[UnreadableFile]) -> BuildNotes:
-        """Return the notes after another build.
-
-        Parameters
-        ----------
-        spent : mapping of IndexKey to float
-            The seconds that the build has spent on indexes.
-        unreadable : sequence of UnreadableFile
-            The files that the build could not read.
-        """
+        """Return the notes after another build, with its seconds for indexes and the files that it could not read."""
         seconds = dict(self.seconds)
         for key, more in spent.items():
             seconds[_text(key)] = seconds.get(_text(key), 0.0) + more

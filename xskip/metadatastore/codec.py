@@ -1,8 +1,4 @@
-"""The codec between a metadata file and its table in memory, which implements the layout of every format version.
-
-xskip also writes the sizes of the data files to a footer entry that other programs ignore. If a data file has another
-size now, its row is not used.
-"""
+"""The codec between a metadata file and its table in memory, which implements the layout of every format version."""
 
 from __future__ import annotations
 
@@ -72,23 +68,24 @@ _WRITE_OPTIONS = WriteOptions()
 
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """A metadata file with a parsed footer, or a selection of its row groups.
-
-    ``groups`` contains the selected row groups, or None for all. Without ``has_names`` only the number of data files is
-    known. ``name`` and ``digest`` are the recorded ones or empty; ``limit`` is the maximum number of bytes for values.
-    """
+    """A metadata file with a parsed footer, or a selection of its row groups."""
 
     path: Path
     schema: FileSchema
     rows: int
     footer: pq.FileMetaData
     reader: pq.ParquetFile = field(repr=False, compare=False)
+    #: The values of serialised objects, by the name of their column.
     serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
+    #: The selected row groups; None for all.
     groups: tuple[int, ...] | None = None
+    #: Whether the names of the data files are known; without them, only their number is known.
     has_names: bool = True
+    #: As the commit record states it, or empty; so is ``digest``.
     name: str = ""
     digest: str = ""
     size: int = 0
+    #: The maximum number of bytes for values.
     limit: int = METADATA_BYTES.default
 
     def again(self, dictionaries: list[str]) -> pq.ParquetFile:
@@ -104,16 +101,14 @@ def encode(
 ) -> None:
     """Write a metadata table as a metadata file at ``path``, which must be on a local disk.
 
-    Raises
-    ------
-    KeyNotAvailableError
-        If the form and the indexes disagree on encryption, or if a key is not available.
-    UnsupportedTypeError, XskipError
-        If the version cannot hold a type, or gives two indexes the same column.
+    KeyNotAvailableError means that the options and the indexes disagree on encryption, or that a key is not available.
+    A type that the version cannot hold raises UnsupportedTypeError, and two indexes with one column name raise
+    XskipError.
     """
     version, rules = write_options.version, rules_of(write_options.version)
     indexes = [field_of(column, write_options, rules) for column in table.indexes.values()]
     kept = list(table.partitions.values()) if rules.partitions else []
+    # The indexes come last. The columns before them are under the key of the footer.
     names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
     if len(set(names)) < len(names):
         raise XskipError(
@@ -135,6 +130,7 @@ def encode(
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
+        # Other programs ignore this entry. If a data file has another size now, its row is not used.
         SIZES: pack_sizes(table.files.sizes),
         **portability_of(table.indexes.values(), write_options),
     }
@@ -170,16 +166,13 @@ def leaf_paths(footer: pq.FileMetaData) -> list[str]:
 def open_file(path: Path) -> MetadataFile:
     """Open a metadata file and read its footer.
 
-    Raises
-    ------
-    MetadataCorruptError, KeyNotAvailableError
-        If the file is not Parquet or not metadata, or if no key opens it.
-    MetadataVersionError
-        If this release cannot read the version of the file.
+    A file that is not Parquet or not metadata raises MetadataCorruptError, a file that no key opens
+    KeyNotAvailableError, and a version that this release cannot read MetadataVersionError.
     """
     with _reading(path):
         reader, text = _opened(path)
         schema = parse_schema(text, reader.schema_arrow)
+        # Anyone can open a plaintext footer, but only a reader with keys decrypts columns.
         if schema.encryption is not None and schema.encryption.plaintext_footer:
             reader = _unlocked(path)
         size = path.stat().st_size
@@ -209,13 +202,7 @@ def rows_of(footer: pq.FileMetaData, groups: Sequence[int]) -> npt.NDArray[np.in
 
 
 def version_of(path: Path) -> int:
-    """Return the version of a metadata file, even if this release cannot read the version.
-
-    Raises
-    ------
-    MetadataCorruptError, KeyNotAvailableError
-        If the file is not Parquet or not metadata, or if no key opens it.
-    """
+    """Return the version of a metadata file, even a version that this release cannot read."""
     with _reading(path):
         return parse_version(_opened(path)[1])
 
@@ -254,7 +241,6 @@ def _permitted(path: Path) -> Iterator[None]:
 
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
-    """Open a Parquet file and return its reader and its schema JSON."""
     with _reading(path, "the metadata file is damaged or incomplete"):
         reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, **READING)
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
@@ -277,7 +263,6 @@ def _is_encrypted(path: Path) -> bool:
 
 
 def _unlocked(path: Path) -> pq.ParquetFile:
-    """Open an encrypted file with the key of its footer."""
     try:
         return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
@@ -310,10 +295,8 @@ def _is_serialised(index: str, storage: Opaque) -> bool:
 def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
     """Decode a metadata file with the requested indexes and partition columns; None requests all.
 
-    Raises
-    ------
-    MetadataCorruptError, KeyNotAvailableError
-        If the rows cannot be read or contradict the schema, or if no key opens the names or the partition columns.
+    MetadataCorruptError means that the rows cannot be read or contradict the schema, and KeyNotAvailableError that no
+    key opens the names or the partition columns. An index that no key opens is locked.
     """
     with _reading(file.path, "cannot read the rows of the metadata file"):
         return _decoded(file, None if wanted is None else set(wanted))
@@ -328,7 +311,6 @@ def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]
 
 
 def _chosen(file: MetadataFile, choice: set[Requirement] | None) -> tuple[list[tuple[str, str]], list[IndexField]]:
-    """Return the requested partition columns and indexes; None requests all."""
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or PartitionKey(n) in choice]
     return partitions, [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
 
@@ -401,13 +383,15 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
         return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
     kept = _whole(table, index.column)
     values = mask_legacy_dates(_from_file(index, kept), index.storage, file.footer.metadata or {})
+    # Lists with NULL and old dates of the Julian calendar become null in memory, and are not damaged. A Bloom filter
+    # becomes null if it cannot be parsed.
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
 
 
 def _text(values: pa.Array) -> pa.Array:
-    """Validate that all strings are valid UTF-8, which strings of data need not be, and return the values."""
+    # Strings of partition values must be valid UTF-8, which strings of data need not be.
     values.validate(full=True)
     return values
 

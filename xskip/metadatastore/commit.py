@@ -7,8 +7,8 @@
 
 A writer adds its new files first. Then it puts the record with the next number if no record has that number; of two
 writers, one succeeds. Last, it removes the files that the new record does not list. So the directory contains a
-complete snapshot at any moment, also for readers that ignore records. xskip names its files with a UUID of version 8.
-A file with such a name that no record lists is unfinished or left over. Any other Parquet file comes from another
+complete snapshot at any moment, also for readers that ignore records. xskip names its files with a UUID of version 8. A
+file with such a name that no record lists is unfinished or left over. Any other Parquet file comes from another
 program, and then the listing of the directory defines the snapshot.
 """
 
@@ -68,23 +68,15 @@ _TORN_LOOKS, _TORN_WAIT = 5, 0.2
 
 @dataclass(frozen=True, slots=True)
 class LiveSnapshot:
-    """The current snapshot of a metadata directory.
+    """The current snapshot of a metadata directory."""
 
-    Attributes
-    ----------
-    record : CommitRecord or None
-        The latest commit record; None if there is no record.
-    names : tuple of str
-        The names of the metadata files, in order.
-    foreign : bool
-        Whether a program that does not write records has added files; ``names`` is then the listing of the directory.
-    latest : Latest or None
-        The name of the first record and the identity of the index; None if there is no record.
-    """
-
+    #: The latest commit record; None if there is no record.
     record: CommitRecord | None
+    #: The names of the metadata files, in order.
     names: tuple[str, ...]
+    #: Whether a program that does not write records has added files; ``names`` is then the listing of the directory.
     foreign: bool
+    #: The name of the first record and the identity of the index; None if there is no record.
     latest: Latest | None = None
 
     @property
@@ -99,11 +91,8 @@ class LiveSnapshot:
 
 
 def new_file_name(part: int) -> str:
-    """Return a new, unique name for a metadata file, in Spark's form and with a UUID of version 8.
-
-    >>> bool(_OURS.fullmatch(new_file_name(0)))
-    True
-    """
+    """Return a new, unique name for a metadata file, in Spark's form and with a UUID of version 8."""
+    # Bits 76 to 79 of a UUID are its version.
     raw = uuid.uuid4().int & ~(0xF << 76) | 0x8 << 76
     return f"part-{part:05d}-{uuid.UUID(int=raw)}-c000.snappy.parquet"
 
@@ -119,27 +108,12 @@ def is_unfinished(name: str) -> bool:
 
 
 def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = None) -> LiveSnapshot | None:
-    """Find the current snapshot of a metadata directory.
+    """Find the current snapshot of a metadata directory, or None if the directory contains no index.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    known : LiveSnapshot, optional
-        The result of an earlier call. While it is current, the function lists two directories and reads no file.
-
-    Returns
-    -------
-    LiveSnapshot or None
-        None if the directory contains no index.
-
-    Raises
-    ------
-    RecordDamagedError
-        If there are metadata files, and the first record of the index is incomplete.
-    MetadataCorruptError
-        If the latest record lists files that do not exist, and no concurrent commit explains their absence.
+    While ``known``, the result of an earlier call, is current, the function lists two directories and reads no file.
+    RecordDamagedError means that there are metadata files, and that the first record of the index is incomplete.
+    MetadataCorruptError means that the latest record lists files that do not exist, and that no concurrent commit
+    explains their absence.
     """
     latest: Latest | None = None
     missing: list[str] = []
@@ -182,34 +156,15 @@ def publish(
     files: Sequence[tuple[Path, RecordedFile]],
     record: CommitRecord,
 ) -> CommitRecord:
-    """Commit a new snapshot of old and new metadata files.
+    """Commit a new snapshot of old and new metadata files, and return the record as written.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    base : LiveSnapshot or None
-        The snapshot on which the new snapshot is based. Without a record in it, the commit creates an index.
-    files : sequence of (Path, RecordedFile)
-        The new files: complete local files with their entries for the record.
-    record : CommitRecord
-        The content of the new record. ``record.metadata_files`` lists all files of the snapshot, including the new
-        files. The commit sets the number, the time and the identity of the index.
+    Without a record in ``base``, the commit creates an index. ``files`` are the new files: complete local files with
+    their entries for the record. ``record.metadata_files`` lists all files of the snapshot, including the new ones. The
+    commit sets the number, the time and the identity of the index.
 
-    Returns
-    -------
-    CommitRecord
-        The record as written.
-
-    Raises
-    ------
-    IndexDroppedError
-        If the index was dropped after ``base`` was read. Nothing has changed.
-    CommitConflictError
-        If another writer committed first. Nothing has changed.
-    StorageError
-        If the storage failed. The new files stay only after a PutInDoubtError.
+    IndexDroppedError means that the index was dropped after ``base`` was read, and CommitConflictError that another
+    writer committed first. Nothing has changed then. After a StorageError, the new files stay only if it is a
+    PutInDoubtError.
     """
     commit = _Commit.begun(storage, directory, base)
     added = [f"{directory}/{entry.name}" for _, entry in files]
@@ -236,32 +191,20 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """A commit in preparation.
-
-    Attributes
-    ----------
-    storage : Storage
-    directory : str
-    base : LiveSnapshot or None
-    name : RecordName
-        The name of its record.
-    first : RecordName
-        The name of the first record of the index.
-    index : str
-        The identity of the index.
-    listed : mapping of RecordName to FileEntry
-        The records that existed when the commit began.
-    entries : mapping of str to FileEntry
-        All files that existed when the commit began, by their paths in the directory.
-    """
+    """A commit in preparation."""
 
     storage: Storage
     directory: str
     base: LiveSnapshot | None
+    #: The name of its record.
     name: RecordName
+    #: The name of the first record of the index.
     first: RecordName
+    #: The identity of the index.
     index: str
+    #: The records that existed when the commit began.
     listed: Mapping[RecordName, FileEntry]
+    #: All files that existed when the commit began, by their paths in the directory.
     entries: Mapping[str, FileEntry]
 
     @staticmethod
@@ -276,6 +219,7 @@ class _Commit:
         else:
             name, index = RecordName(latest.record.number + 1, latest.index), latest.index
         while name in listed:
+            # An incomplete record counts as none, but its number stays taken.
             if not _is_torn(storage, directory, name):
                 raise _conflict(directory, name)
             name = RecordName(name.number + 1, name.identity)
@@ -284,22 +228,12 @@ class _Commit:
 
     @property
     def is_first(self) -> bool:
-        """Return whether this commit creates the index."""
         return not self.name.identity
 
     def put(self, record: CommitRecord) -> bool:
-        """Put the record, then read the first record, which decides whether the new record counts.
+        """Put the record, and return False if the storage cannot tell whether the index still exists.
 
-        Return False if the record was put, but the storage cannot tell whether the index still exists.
-
-        Raises
-        ------
-        IndexDroppedError
-            If the index no longer exists.
-        CommitConflictError
-            If another writer committed first.
-        StorageError
-            If the storage refused the record.
+        IndexDroppedError, CommitConflictError and StorageError are raised as by :func:`publish`.
         """
         path, data = self.name.path(self.directory), record.to_bytes()
         if not put_once(self.storage, path, data):
@@ -307,6 +241,7 @@ class _Commit:
         if self.is_first:
             return True
         try:
+            # The first record decides whether the new record counts: a drop removes it.
             _, index = read_record(self.storage, self.directory, self.first)
         except (FileNotFoundError, MetadataCorruptError):
             index = ""
@@ -333,11 +268,9 @@ class _Commit:
         self.storage.remove(name.path(self.directory) for name in self._old_records(record))
 
     def _old_records(self, record: CommitRecord) -> list[RecordName]:
-        """Return the records that no reader needs.
-
-        These are the records of the index except the first and the latest ten, and all records of former indexes. Only
-        records listed before the put are considered, because another index can have begun since.
-        """
+        """Return the records that no reader needs."""
+        # These are the records of the index except the first and the latest ten, and all records of former indexes.
+        # Only records listed before the put are considered, because another index can have begun since.
         return [name for name in self.listed if name != self.first and self._is_old(name, record.number)]
 
     def _is_old(self, name: RecordName, number: int) -> bool:
@@ -354,7 +287,7 @@ def _log_commit(directory: str, record: CommitRecord) -> None:
 
 
 def _take_away(storage: Storage, paths: Sequence[str]) -> None:
-    """Remove files after an error, and ignore errors of the removal, because the first error is more important."""
+    # The error that led to the removal is more important than an error of the removal.
     with suppress(StorageError):
         storage.remove(paths)
 

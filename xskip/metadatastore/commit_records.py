@@ -49,38 +49,22 @@ _NO_NOTES = BuildNotes()
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A metadata file as a commit record lists it.
-
-    Attributes
-    ----------
-    name : str
-        The file name in the metadata directory.
-    rows : int
-        The number of rows.
-    size : int
-        The size in bytes.
-    footer : str
-        The digest of the footer; empty if the record contains none.
-    """
+    """A metadata file as a commit record lists it, under its name in the metadata directory."""
 
     name: str
     rows: int
+    #: In bytes.
     size: int
+    #: The digest of the footer; empty if the record contains none.
     footer: str = ""
 
 
 class Operation(NamedTuple):
-    """A description of a commit for people. No reader decides anything by it.
+    """A description of a commit for people. No reader decides anything by it."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the operation, such as ``refresh``.
-    added, removed : int or None
-        The number of data files whose entries were added, and removed; None if the operation changed no entries.
-    """
-
+    #: The name of the operation, such as ``refresh``.
     name: str
+    #: The number of data files whose entries were added; None if the operation changed no entries. So is ``removed``.
     added: int | None = None
     removed: int | None = None
 
@@ -95,40 +79,25 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """The content of a commit record.
+    """The content of a commit record."""
 
-    Attributes
-    ----------
-    number : int
-        The number of the commit; the first commit has number 1.
-    root : str
-        The URI of the dataset's root, with scheme and authority.
-    version : int
-        The version of the metadata format.
-    metadata_files : tuple of RecordedFile
-        All metadata files of the snapshot.
-    reading : ReadProfile or None
-        How the build read the data files; None if another program collected the statistics.
-    types : mapping of str to str
-        The Spark type of each indexed column, by column name.
-    created : int
-        The time of the commit in milliseconds since the epoch.
-    index : str
-        The identity of the index; empty in records from before indexes had an identity.
-    operation : Operation or None
-        What the commit did; None in records from before commits had an operation.
-    notes : BuildNotes
-        What the builds of the index have noted.
-    """
-
+    #: The first commit has number 1.
     number: int
+    #: The URI of the dataset's root, with scheme and authority.
     root: str
+    #: The version of the metadata format.
     version: int
+    #: All metadata files of the snapshot.
     metadata_files: tuple[RecordedFile, ...]
+    #: How the build read the data files; None if another program collected the statistics.
     reading: ReadProfile | None
+    #: The Spark type of each indexed column, by column name.
     types: Mapping[str, str]
+    #: In milliseconds since the epoch.
     created: int
+    #: The identity of the index; empty in records from before indexes had an identity.
     index: str = ""
+    #: None in records from before commits had an operation.
     operation: Operation | None = None
     notes: BuildNotes = _NO_NOTES
 
@@ -153,10 +122,8 @@ class CommitRecord:
     def from_bytes(data: bytes) -> CommitRecord:
         """Parse the JSON that :meth:`to_bytes` returned.
 
-        Raises
-        ------
-        MetadataCorruptError
-            If the bytes are not a complete commit record, for example after a crash during the write.
+        MetadataCorruptError means that the bytes are not a complete commit record, for example after a crash during the
+        write.
         """
         try:
             body: dict[str, Any] = json.loads(unsealed(data))
@@ -195,17 +162,10 @@ def _number(value: object) -> int:
 
 
 class RecordName(NamedTuple):
-    """The name of a commit record.
-
-    Attributes
-    ----------
-    number : int
-        The number of the commit.
-    identity : str
-        The identity of the index; empty in the name of the first record.
-    """
+    """The name of a commit record."""
 
     number: int
+    #: The identity of the index; empty in the name of the first record.
     identity: str = ""
 
     @property
@@ -234,23 +194,14 @@ class RecordName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The commit record that counts in a metadata directory.
-
-    Attributes
-    ----------
-    record : CommitRecord
-        The content of this record.
-    index : str
-        The identity of the index.
-    first : RecordName
-        The name of the record that defines the identity.
-    entries : tuple of FileEntry
-        The listed file of the first record and that of ``record``, in this order.
-    """
+    """The commit record that counts in a metadata directory."""
 
     record: CommitRecord
+    #: The identity of the index.
     index: str
+    #: The name of the record that defines the identity.
     first: RecordName
+    #: The listed file of the first record and that of ``record``, in this order.
     entries: tuple[FileEntry, ...]
 
 
@@ -260,64 +211,24 @@ def new_index_id() -> str:
 
 
 def list_records(storage: Storage, directory: str) -> dict[RecordName, FileEntry]:
-    """List the commit records of a metadata directory by their names.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-
-    Returns
-    -------
-    dict of RecordName to FileEntry
-        Empty if the directory does not exist.
-    """
+    """List the commit records of a metadata directory by their names; return none if it does not exist."""
     return records_among(storage.list(f"{directory}/{COMMITS}"))
 
 
 def records_among(entries: Iterable[FileEntry]) -> dict[RecordName, FileEntry]:
-    """Select the commit records among listed files by their names.
-
-    Parameters
-    ----------
-    entries : iterable of FileEntry
-        The files of a directory ``_commits``.
-
-    Returns
-    -------
-    dict of RecordName to FileEntry
-    """
+    """Select the commit records among the files of a directory ``_commits``."""
     return {name: entry for entry in entries if (name := RecordName.parse(entry.name)) is not None}
 
 
 def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[CommitRecord, str]:
     """Read a commit record and determine the identity of its index.
 
-    A record from before indexes had an identity contains none. The start of the digest of its bytes serves as the
-    identity, so that every reader computes the same identity.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    name : RecordName
-
-    Returns
-    -------
-    (CommitRecord, str)
-        The record and the identity of its index.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the record is incomplete, or if its name contains the identity of another index.
-    FileNotFoundError
-        If the record does not exist.
+    MetadataCorruptError means that the record is incomplete, or that its name contains the identity of another index.
     """
     data = storage.read(name.path(directory))
     record = CommitRecord.from_bytes(data)
+    # A record from before indexes had an identity contains none. The start of the digest of its bytes serves as the
+    # identity, so that every reader computes the same identity.
     index = record.index or hashlib.sha256(data).hexdigest()[:32]
     if name.identity not in ("", index):
         raise MetadataCorruptError(
@@ -327,24 +238,10 @@ def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[Com
 
 
 def find_latest(storage: Storage, directory: str, known: Latest | None = None) -> Latest | None:
-    """Find the commit record that counts in a metadata directory.
+    """Find the commit record that counts in a metadata directory, or None if the directory contains no index.
 
-    Of the complete records without an identity in their names, the record with the greatest number defines the index.
-    Of the complete records of that index, the record with the greatest number counts.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    known : Latest, optional
-        The result of an earlier call. If the first and the latest record are still listed unchanged, the function
-        returns ``known`` and reads no record.
-
-    Returns
-    -------
-    Latest or None
-        None if the directory contains no index.
+    If the first and the latest record of ``known``, the result of an earlier call, are still listed unchanged, the
+    function returns ``known`` and reads no record.
     """
     for _ in range(_ATTEMPTS):
         listed = list_records(storage, directory)
@@ -364,6 +261,8 @@ def _is_still(known: Latest, listed: Mapping[RecordName, FileEntry]) -> bool:
 
 
 def _latest_of(storage: Storage, directory: str, listed: Mapping[RecordName, FileEntry]) -> Latest | None:
+    # Of the complete records without an identity in their names, the record with the greatest number defines the index.
+    # Of the complete records of that index, the record with the greatest number counts.
     for first in sorted((name for name in listed if not name.identity), reverse=True):
         begun = _whole(storage, directory, first)
         if begun is None:

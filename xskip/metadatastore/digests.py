@@ -1,6 +1,6 @@
-"""Digests that detect damage in the footers of metadata files and in commit records.
+"""Digests that detect damage in the footers of metadata files and in commit records. Rules: [MDS-D].
 
-Parquet pages have checksums, but footers and commit records do not. Rules: specs/metadatastore.rst, [MDS-D].
+Parquet pages have checksums, but footers and commit records do not.
 """
 
 from __future__ import annotations
@@ -21,20 +21,8 @@ _SEAL = re.compile(rb',\n "checksum": "([0-9a-f]{8})"\n}\Z')
 
 
 def tail_digest(tail: bytes) -> str:
-    """Compute the digest of a Parquet footer together with its length and the magic number.
+    """Return the CRC-32, in hexadecimal digits, of a footer and the eight bytes after it, up to the end of the file.
 
-    Parameters
-    ----------
-    tail : bytes
-        The footer and the eight bytes after it, up to the end of the file.
-
-    Returns
-    -------
-    str
-        The CRC-32 in hexadecimal digits.
-
-    Examples
-    --------
     >>> tail_digest(b"PAR1")
     '424208a5'
     """
@@ -42,22 +30,9 @@ def tail_digest(tail: bytes) -> str:
 
 
 def footer_digest(path: Path) -> str:
-    """Compute the digest of the footer of a Parquet file, together with its length and the magic number.
+    """Return the :func:`tail_digest` of a local Parquet file.
 
-    Parameters
-    ----------
-    path : Path
-        A local file.
-
-    Returns
-    -------
-    str
-        The CRC-32 in hexadecimal digits.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the file is shorter than its footer.
+    MetadataCorruptError means that the file is shorter than its footer.
     """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -73,19 +48,8 @@ def footer_digest(path: Path) -> str:
 
 
 def sealed(text: bytes) -> bytes:
-    r"""Append a checksum as the last entry of a JSON object.
+    r"""Append a checksum as the last entry of a JSON object, which ends with a newline and a brace.
 
-    Parameters
-    ----------
-    text : bytes
-        A JSON object that ends with a newline and a brace.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
     >>> sealed(b'{\n "a": 1\n}')
     b'{\n "a": 1,\n "checksum": "45f095c3"\n}'
     """
@@ -93,22 +57,9 @@ def sealed(text: bytes) -> bytes:
 
 
 def unsealed(data: bytes) -> bytes:
-    """Verify and remove the checksum that :func:`sealed` appended.
+    """Remove the checksum that :func:`sealed` appended; without a checksum, return the data unchanged.
 
-    Parameters
-    ----------
-    data : bytes
-        A JSON object, with or without a checksum.
-
-    Returns
-    -------
-    bytes
-        The JSON object without the checksum; ``data`` itself if it contains no checksum.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the checksum does not match the content.
+    MetadataCorruptError means that the checksum does not match the content.
     """
     found = _SEAL.search(data)
     if found is None:

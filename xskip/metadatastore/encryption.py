@@ -1,6 +1,6 @@
 """Keys for encrypted metadata (Parquet Modular Encryption). Rules: specs/encryption.rst.
 
-Metadata files contain only labels and wrapped keys. A client of a key management service unwraps the keys. The user
+Metadata files contain only labels and wrapped keys, which a client of a key management service unwraps. The user
 registers this client once for the process. This module neither stores nor shows keys.
 """
 
@@ -24,12 +24,9 @@ _clients: list[Any] = []
 
 
 def use_kms(client: KmsClient | None) -> None:
-    """Register the client with whose keys this process reads and writes encrypted metadata.
+    """Register the client with whose keys this process reads and writes encrypted metadata; None removes it.
 
-    Parameters
-    ----------
-    client : KmsClient or None
-        An object with ``wrap`` and ``unwrap``, or a ``pyarrow.parquet.encryption.KmsClient``. None removes the client.
+    The client is a :class:`KmsClient` or a ``pyarrow.parquet.encryption.KmsClient``.
     """
     _clients[:] = [] if client is None else [client]
 
@@ -37,29 +34,11 @@ def use_kms(client: KmsClient | None) -> None:
 def labels_of(
     write_options: WriteOptions, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
 ) -> Labels | None:
-    """Determine the labels of the keys that encrypt a metadata file.
+    """Return the labels of the keys that encrypt a metadata file, or None if the file is not encrypted.
 
-    Parameters
-    ----------
-    write_options : WriteOptions
-    own : sequence of str
-        The columns under the key of the footer: ``obj_name`` and the partition columns.
-    indexes : mapping of str to (str or None)
-        The label of the key of each index column; None for a column that is not encrypted.
-    leaves : sequence of str
-        The paths of the file's Parquet leaves.
-
-    Returns
-    -------
-    Labels or None
-        None if the file is not encrypted.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If an index has a key and the footer has none, or the reverse, or if the version does not support encryption.
-    IndexDefinitionError
-        If the name of one column begins with the name of another.
+    ``own`` are the columns under the key of the footer: ``obj_name`` and the partition columns. ``indexes`` has the
+    label of the key of each index column, None for no encryption. ``leaves`` are the paths of the file's Parquet
+    leaves.
     """
     keyed = any(label is not None for label in indexes.values())
     if write_options.footer_key is None:
@@ -74,6 +53,7 @@ def labels_of(
         raise KeyNotAvailableError(
             "version 0 of the metadata format does not support encryption", hint="use version 1 or newer"
         )
+    # The key of the footer also encrypts the names of data files and the partition values [ENC-L-2].
     columns = {**indexes, **dict.fromkeys(own, write_options.footer_key)}
     _check_prefixes(columns)
     paths: dict[str, list[str]] = {}
@@ -85,10 +65,8 @@ def labels_of(
 
 
 def _check_prefixes(columns: Iterable[str]) -> None:
-    """Raise an error if one name is a prefix of another.
-
-    Other programs find the leaves of an index by the start of their paths [ENC-L-3].
-    """
+    # Other programs find the leaves of an index by the start of their paths [ENC-L-3]. If a name begins with another,
+    # all names between the two in the order also begin with it, so a pair of neighbours shows it.
     ordered = sorted(columns)
     for one, other in itertools.pairwise(ordered):
         if other.startswith(one):
@@ -98,21 +76,7 @@ def _check_prefixes(columns: Iterable[str]) -> None:
 
 
 def encryption(labels: Labels) -> Any:
-    """Return Arrow's properties for writing an encrypted file.
-
-    Parameters
-    ----------
-    labels : Labels
-
-    Returns
-    -------
-    pyarrow.parquet.encryption.FileEncryptionProperties
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If no client is registered.
-    """
+    """Return Arrow's properties for writing an encrypted file."""
     import pyarrow.parquet.encryption as pe
 
     keys = {
@@ -125,30 +89,14 @@ def encryption(labels: Labels) -> Any:
 
 
 def decryption() -> Any:
-    """Return Arrow's properties for opening an encrypted file.
-
-    Returns
-    -------
-    pyarrow.parquet.encryption.FileDecryptionProperties
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If no client is registered.
-    """
+    """Return Arrow's properties for opening an encrypted file."""
     import pyarrow.parquet.encryption as pe
 
     return _factory().file_decryption_properties(pe.KmsConnectionConfig())
 
 
 def demand_client() -> None:
-    """Raise an error unless a client is registered.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If no client is registered.
-    """
+    """Raise KeyNotAvailableError unless a client is registered."""
     if not _clients:
         raise KeyNotAvailableError(
             "the metadata is encrypted, and no KMS client is registered", hint="call xskip.use_kms(…)"

@@ -18,20 +18,10 @@ SIZES = b"io.xskip.object.sizes"
 
 
 def pack_sizes(sizes: pa.Array) -> bytes:
-    """Encode the sizes of data files as the content of the footer entry.
+    """Encode the sizes of data files, in bytes and null if unknown, as the content of the footer entry.
 
-    Parameters
-    ----------
-    sizes : pyarrow.Array of int64
-        The sizes in bytes; null if a size is unknown.
+    The numbers are little-endian int64, -1 for an unknown size, compressed by zlib and encoded in base 64.
 
-    Returns
-    -------
-    bytes
-        Little-endian int64 numbers, -1 for an unknown size, compressed by zlib and encoded in base 64.
-
-    Examples
-    --------
     >>> np.frombuffer(zlib.decompress(base64.b64decode(pack_sizes(pa.array([100, None])))), "<i8").tolist()
     [100, -1]
     """
@@ -40,28 +30,16 @@ def pack_sizes(sizes: pa.Array) -> bytes:
 
 
 def unpack_sizes(footer: pq.FileMetaData, where: str) -> pa.Array:
-    """Decode the sizes of data files from the footer of a metadata file.
+    """Decode the sizes of data files, one for each row of a metadata file and null if unknown.
 
-    Parameters
-    ----------
-    footer : pyarrow.parquet.FileMetaData
-    where : str
-        The path of the file, for error messages.
-
-    Returns
-    -------
-    pyarrow.Array of int64
-        The sizes in bytes, one for each row; null if a size is unknown.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the entry cannot be decoded, or if the number of sizes differs from the number of rows.
+    MetadataCorruptError means that the entry cannot be decoded, or that it has another number of sizes than the file
+    has rows.
     """
     rows, packed = footer.num_rows, (footer.metadata or {}).get(SIZES)
     if packed is None:
         return pa.nulls(rows, pa.int64())
     try:
+        # One byte more than the rows need reveals an entry that is too long, without inflating all of it.
         inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * rows + 1)
         numbers = np.frombuffer(inflated, "<i8")
     except (ValueError, zlib.error) as error:

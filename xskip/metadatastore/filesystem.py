@@ -39,20 +39,12 @@ _PUTS = 3
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file in a directory listing.
-
-    Attributes
-    ----------
-    name : str
-        The name in the directory.
-    size : int
-        The size in bytes.
-    modified : int
-        The modification time in milliseconds since the epoch.
-    """
+    """A file in a directory listing, by its name in the directory."""
 
     name: str
+    #: In bytes.
     size: int
+    #: In milliseconds since the epoch.
     modified: int
 
 
@@ -67,61 +59,27 @@ class Storage(Protocol):
     """
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """List the files of a directory.
-
-        Returns
-        -------
-        sequence of FileEntry
-            Empty if the directory does not exist.
-        """
+        """List the files of a directory, none if the directory does not exist."""
 
     def directories(self, directory: str) -> Sequence[str]:
-        """List the subdirectories of a directory.
-
-        Returns
-        -------
-        sequence of str
-            Full paths; empty if the directory does not exist.
-        """
+        """List the full paths of the subdirectories of a directory, none if the directory does not exist."""
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file does not exist.
-        """
+        """Return the bytes of a file; raise FileNotFoundError if the file does not exist."""
 
     def fetch(self, path: str) -> Path:
-        """Return a local file with the bytes of a file.
+        """Return a local file that holds the bytes of a file and stays until the process ends.
 
-        Returns
-        -------
-        Path
-            A file that stays until the process ends.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file does not exist.
+        A file that does not exist raises FileNotFoundError.
         """
 
     def add(self, local: Path, path: str) -> None:
         """Copy a complete local file to ``path``, where it appears complete or not at all."""
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a complete file unless the path exists.
+        """Write a complete file unless the path exists, and return whether the file was written.
 
-        Returns
-        -------
-        bool
-            Whether the file was written.
-
-        Raises
-        ------
-        PutInDoubtError
-            If the file may exist now or later.
+        PutInDoubtError means that the file may exist now or later.
         """
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -134,14 +92,8 @@ class Storage(Protocol):
 def put_once(storage: Storage, path: str, data: bytes) -> bool:
     """Write a complete file unless the path has other content, and return whether the path holds these bytes.
 
-    An earlier put can have succeeded although its answer was lost, so the content of the path decides.
-
-    Raises
-    ------
-    PutInDoubtError
-        If the file may exist now or later.
-    StorageError
-        If the file was not written.
+    PutInDoubtError means that the file may exist now or later. Any other StorageError means that the file was not
+    written.
     """
     refused: StorageError | None = None
     for _ in range(_PUTS):
@@ -155,6 +107,7 @@ def put_once(storage: Storage, path: str, data: bytes) -> bool:
             refused = refused or error  # the storage can still execute an earlier put that it did not answer
         break
     try:
+        # An earlier put can have succeeded although its answer was lost, so the content of the path decides.
         return storage.read(path) == data
     except FileNotFoundError:
         if refused is not None:
@@ -165,11 +118,7 @@ def put_once(storage: Storage, path: str, data: bytes) -> bool:
 
 
 def local_path(path: str) -> Path:
-    """Return the local path of a ``file:`` URI or of a plain path.
-
-    >>> str(local_path("file:///tmp/a b")), str(local_path("file:/tmp/x")), str(local_path("/tmp/y"))
-    ('/tmp/a b', '/tmp/x', '/tmp/y')
-    """
+    """Return the local path of a ``file:`` URI or of a plain path."""
     return Path(_without_scheme(path))
 
 
@@ -186,7 +135,7 @@ class LocalStorage:
     """A storage on a local or mounted disk; paths can have the scheme ``file:``."""
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """List the files of a directory, see :meth:`Storage.list`."""
+        """List the files of a directory."""
         with _storage_errors("list the directory", directory):
             try:
                 with os.scandir(_without_scheme(directory)) as entries:
@@ -195,7 +144,7 @@ class LocalStorage:
                 return []
 
     def directories(self, directory: str) -> Sequence[str]:
-        """List the subdirectories of a directory, see :meth:`Storage.directories`."""
+        """List the subdirectories of a directory, in the order of their names."""
         root = local_path(directory)
         with _storage_errors("list the directory", directory):
             if not root.is_dir():
@@ -204,12 +153,12 @@ class LocalStorage:
                 return sorted(entry.path for entry in entries if _is_directory(entry))
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file, see :meth:`Storage.read`."""
+        """Return the bytes of a file."""
         with _storage_errors("read the file", path):
             return local_path(path).read_bytes()
 
     def fetch(self, path: str) -> Path:
-        """Return the local path of a file, see :meth:`Storage.fetch`."""
+        """Return the local path of a file."""
         found = local_path(path)
         with _storage_errors("read the file", path):
             if not found.exists():
@@ -217,7 +166,7 @@ class LocalStorage:
         return found
 
     def add(self, local: Path, path: str) -> None:
-        """Copy a local file, see :meth:`Storage.add`."""
+        """Copy a local file."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
         with _storage_errors("write the file", path), _temporary_file(hidden):
@@ -228,7 +177,7 @@ class LocalStorage:
             _sync_directories(target.parent, *changed)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
+        """Write a file unless the path exists."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
         with _storage_errors("write the file", path), _temporary_file(hidden):
@@ -240,19 +189,17 @@ class LocalStorage:
         return made
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files, see :meth:`Storage.remove`, and Hadoop's checksums of them.
-
-        Hadoop could not read a later file of the same name beside these checksums.
-        """
+        """Remove files, and Hadoop's checksums of them."""
         for path in paths:
             found = local_path(path)
             with suppress(OSError):
+                # Hadoop could not read a later file of the same name beside these checksums.
                 found.with_name(f".{found.name}.crc").unlink(missing_ok=True)
             with _storage_errors("remove the file", path):
                 found.unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
-        """Remove a directory, see :meth:`Storage.remove_tree`."""
+        """Remove a directory, and ignore what cannot be removed."""
         shutil.rmtree(local_path(directory), ignore_errors=True)
 
 
@@ -318,8 +265,8 @@ def _make_directory(directory: Path) -> list[Path]:
 
 
 def _sync_directories(*directories: Path) -> None:
-    """Sync directories to the disk if the file system supports this."""
     for each in directories:
+        # Some file systems do not support the sync of a directory.
         with suppress(OSError):
             _sync(each)
 

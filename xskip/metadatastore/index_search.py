@@ -19,15 +19,10 @@ _MAX_DIRECTORIES = 10_000
 
 
 def index_directories(storage: Storage, directory: str) -> list[str]:
-    """Return the directories below a directory that hold the metadata of an index, in the order of their names.
+    """Return the directories that hold the metadata of an index, in the order of their names.
 
-    Below a dataset with an index inside, the search goes no further, nor into partitions and hidden directories.
-
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        A base location, a dataset, or a directory with datasets.
+    ``directory`` is a base location, a dataset, or a directory with datasets. Below a dataset with an index inside, the
+    search goes no further, nor into partitions and hidden directories.
     """
     found: list[str] = []
     level, listings = [directory], 0

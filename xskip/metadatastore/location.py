@@ -1,4 +1,4 @@
-"""The location of a dataset's metadata. Rules: specs/metadatastore.rst, [MDS-L]."""
+"""The location of a dataset's metadata. Rules: [MDS-L]."""
 
 from __future__ import annotations
 
@@ -15,23 +15,15 @@ INDEX_DIRECTORY = "_xskip"
 
 @dataclass(frozen=True, slots=True)
 class IndexLocation:
-    """The location of a dataset's metadata, whether or not an index exists there.
+    """The location of a dataset's metadata, whether or not an index exists there."""
 
-    Attributes
-    ----------
-    root : str
-        The dataset's root, in the form in which the hook writes paths. The metadata names files by this root.
-    directory : str
-        The metadata directory, in the same form.
-    identifier : str
-        The table identifier in the metadata files: the path of the root, or ``db.table``.
-    listed : str
-        The root by which Spark lists the files, if there are symbolic links in it, or an empty text.
-    """
-
+    #: The dataset's root, in the form in which the hook writes paths. The metadata names files by this root.
     root: str
+    #: The metadata directory, in the same form.
     directory: str
+    #: The table identifier in the metadata files: the path of the root, or ``db.table``.
     identifier: str
+    #: The root by which Spark lists the files, if there are symbolic links in it, or an empty text.
     listed: str = ""
 
     @property
@@ -43,9 +35,6 @@ class IndexLocation:
     def is_among_data(self) -> bool:
         """Return whether readers of the dataset would list the metadata.
 
-        Readers list the metadata if the directory is the root or is above the root. They also list a directory below
-        the root, unless a folder name on the path begins with an underscore or a dot.
-
         >>> IndexLocation("/lake/t", "/lake/t/_md", "").is_among_data
         False
         >>> IndexLocation("/lake/t", "/lake/t/md", "").is_among_data
@@ -53,6 +42,8 @@ class IndexLocation:
         """
         root, directory = self.root.rstrip("/") + "/", self.directory.rstrip("/") + "/"
         below = directory.removeprefix(root).split("/") if directory.startswith(root) else None
+        # Readers list the metadata if the directory is the root or is above the root. They also list a directory below
+        # the root, unless a folder name on the path begins with an underscore or a dot.
         return root.startswith(directory) or (below is not None and not any(p.startswith(("_", ".")) for p in below))
 
     def is_named(self, identifier: str) -> bool:
@@ -70,33 +61,14 @@ class IndexLocation:
 
 
 def as_uri(path: str) -> str:
-    """Return a path in the form in which the hook writes paths: a path without a scheme gets ``file:``.
-
-    >>> as_uri("/md/a"), as_uri("s3a://b/md")
-    ('file:/md/a', 's3a://b/md')
-    """
+    """Return a path in the form in which the hook writes paths: a path without a scheme gets ``file:``."""
     return f"file:{path}" if path.startswith("/") else path
 
 
 def metadata_directory(root: str, base: str | None) -> str:
-    """Return the metadata directory of a dataset.
+    """Return the metadata directory of a dataset, or of a table with its database, named by a digest.
 
-    Parameters
-    ----------
-    root : str
-        The dataset's root as a URI or a path, or the name of a table with its database.
-    base : str or None
-        The base location of all indexes; None means the folder ``_xskip`` in the dataset's root.
-
-    Returns
-    -------
-    str
-        A directory below the base, named by the digest of the table identifier.
-
-    Examples
-    --------
-    >>> metadata_directory("s3a://b/lake/", None)[:27]
-    's3a://b/lake/_xskip/2114dde'
+    It is below the base location of all indexes, or below the folder ``_xskip`` in the root if the base is None.
     """
     home = f"{root.rstrip('/')}/{INDEX_DIRECTORY}" if base is None else base.rstrip("/")
     return f"{home}/{hashlib.sha256(table_identifier(root).encode()).hexdigest()}"

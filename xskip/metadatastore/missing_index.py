@@ -13,17 +13,7 @@ __all__ = ["lacks_first_record", "no_index"]
 def no_index(storage: Storage, location: IndexLocation, *, is_known: bool = False) -> MetadataNotFoundError:
     """Return the error for a dataset without an index, which names what the folders of indexes contain instead.
 
-    Parameters
-    ----------
-    storage : Storage
-    location : IndexLocation
-        The location where the index would be.
-    is_known : bool
-        Whether this process has built or used an index there, and has not dropped it.
-
-    Returns
-    -------
-    MetadataNotFoundError
+    ``is_known`` means that this process has built or used an index there, and has not dropped it.
     """
     directory = location.directory
     if lacks_first_record(storage, directory):
@@ -38,6 +28,6 @@ def no_index(storage: Storage, location: IndexLocation, *, is_known: bool = Fals
 
 
 def lacks_first_record(storage: Storage, directory: str) -> bool:
-    """Return whether a metadata directory contains later commit records and no first one, so that it is no index."""
+    """Return whether a directory contains later commit records and no first one, so that it is no index."""
     names = list_records(storage, directory)
     return bool(names) and all(name.identity for name in names)

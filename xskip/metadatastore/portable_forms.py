@@ -28,19 +28,7 @@ _KEY, _VALUE = b"io.xskip.wording", b"2"
 
 
 def field_of(column: IndexColumn, write_options: WriteOptions, rules: VersionRules) -> IndexField:
-    """Return the column of a metadata file that holds an index, under a name that others do not misread [MDS-F-8].
-
-    Parameters
-    ----------
-    column : IndexColumn
-    write_options : WriteOptions
-    rules : VersionRules
-        The rules of the version to write.
-
-    Returns
-    -------
-    IndexField
-    """
+    """Return the column of a metadata file that holds an index, under a name that others do not misread [MDS-F-8]."""
     definition = column.definition
     name = rules.column_name(write_options.written(definition))
     return IndexField(name, definition, column.storage, write_options.has_own_name(definition))
@@ -49,19 +37,9 @@ def field_of(column: IndexColumn, write_options: WriteOptions, rules: VersionRul
 def is_portable(
     schema: FileSchema, footer: Mapping[bytes, bytes] | None, write_options: WriteOptions | None = None
 ) -> bool:
-    """Return whether no other program can misread a file [MDS-F-9].
+    """Return whether no other program can misread a file, by the key-value metadata of its footer [MDS-F-9].
 
-    Parameters
-    ----------
-    schema : FileSchema
-    footer : mapping of bytes to bytes, or None
-        The key-value metadata of the file's footer.
-    write_options : WriteOptions, optional
-        If present, the file must also name its indexes as this form does.
-
-    Returns
-    -------
-    bool
+    With ``write_options``, the file must also name its indexes as these options do.
     """
     same = None if write_options is None else replace(write_options, version=schema.version)
     named = same is None or all(index.is_own == same.has_own_name(index.definition) for index in schema.indexes)
@@ -71,15 +49,7 @@ def is_portable(
 def portability_of(columns: Iterable[IndexColumn], write_options: WriteOptions) -> dict[bytes, bytes]:
     """Return the footer entry that marks a file as safe for other programs [MDS-F-9].
 
-    Parameters
-    ----------
-    columns : iterable of IndexColumn
-    write_options : WriteOptions
-
-    Returns
-    -------
-    dict of bytes to bytes
-        Empty if an index under the format's name has unknown bounds.
+    The entry is empty if an index under the format's name has unknown bounds.
     """
     unknown = (
         column.definition.name == "minmax"
@@ -87,6 +57,7 @@ def portability_of(columns: Iterable[IndexColumn], write_options: WriteOptions) 
         and not write_options.has_own_name(column.definition)
         for column in columns
     )
+    # No other program reads version 0.
     return {} if write_options.version > 0 and any(unknown) else {_KEY: _VALUE}
 
 
@@ -96,9 +67,7 @@ def is_list(definition: IndexDefinition, storage: Storage) -> bool:
 
 
 def list_to_file(lists: pa.Array) -> pa.Array:
-    """Convert value lists to their form in a file.
-
-    An unknown list becomes ``[NULL]``. A list that contains a zero of either sign gets both zeros.
+    """Convert value lists to their form in a file: an unknown list becomes ``[NULL]``.
 
     >>> list_to_file(pa.array([[1], None, []])).to_pylist()
     [[1], [None], []]
@@ -123,6 +92,7 @@ def list_from_file(lists: pa.Array) -> pa.Array:
         return lists
     ends = np.concatenate(([0], np.cumsum(flat.is_null().to_numpy(zero_copy_only=False))))
     starts, stops = _spans(lists)
+    # The number of nulls up to the end of a list exceeds that up to its start if a null is inside.
     return pc.if_else(from_mask(ends[stops] > ends[starts]), pa.scalar(None, lists.type), lists)
 
 
@@ -134,10 +104,11 @@ def _spans(lists: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64
 
 
 def _with_both_zeros(lists: pa.Array) -> pa.Array:
-    """Return lists in which 0.0 and -0.0 occur only together, because programs compare list members bit by bit."""
+    """Return lists in which a zero of either sign comes with the other."""
     kind = lists.type.value_type
     if not pa.types.is_floating(kind):
         return lists
+    # Programs compare the members of lists bit by bit, but in SQL the zeros are equal.
     flat = lists.flatten()
     values = flat.fill_null(1).to_numpy(zero_copy_only=False)
     zero = values == 0

@@ -23,19 +23,8 @@ _WRITE_OPTIONS = WriteOptions()
 def open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
     """Open a metadata file and verify that it matches its entry in the commit record [MDS-D-2] [MDS-D-3].
 
-    Parameters
-    ----------
-    path : Path
-        The local file.
-    entry : RecordedFile or None
-        The entry of the commit record; None for a file that another program has written.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the file is damaged, or is not the file that was committed.
-    StorageError
-        If the storage refuses to read the file.
+    The entry is None for a file that another program has written. MetadataCorruptError means that the file is damaged,
+    or is not the file that was committed. StorageError means that the storage refuses to read the file.
     """
     if entry is None:
         return open_file(path)
@@ -64,27 +53,10 @@ def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptErro
 def write_files(
     table: MetadataTable, table_identifier: str, folder: Path, first: int, write_options: WriteOptions = _WRITE_OPTIONS
 ) -> list[tuple[Path, RecordedFile]]:
-    """Write a metadata table as one or more complete local files.
+    """Write a metadata table as complete local files, and return them with their entries for a commit record.
 
-    Parameters
-    ----------
-    table : MetadataTable
-    table_identifier : str
-    folder : Path
-        The local folder for the files.
-    first : int
-        The part number in the name of the first file.
-    write_options : WriteOptions
-
-    Returns
-    -------
-    list of (Path, RecordedFile)
-        The files with their entries for a commit record.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If a key is not available, or if an index is locked.
+    ``first`` is the part number in the name of the first file. KeyNotAvailableError means that a key is not available,
+    or that an index is locked.
     """
     for column in table.indexes.values():
         if column.is_locked:
@@ -95,6 +67,7 @@ def write_files(
             )
     written = []
     each = max(1, min(write_options.rows_per_file, write_options.bytes_per_file * len(table) // max(table.nbytes, 1)))
+    # A table without rows becomes one file, which holds the definitions of the indexes.
     for part, start in enumerate(range(0, max(len(table), 1), each), first):
         rows = pa.array(range(start, min(start + each, len(table))), pa.int64())
         name = new_file_name(part)

@@ -43,81 +43,42 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IndexField:
-    """An index column of a metadata file.
-
-    Attributes
-    ----------
-    column : str
-        The name of the column in the file.
-    definition : IndexDefinition
-        The index, under the name of its index type.
-    storage : Storage
-        The type of the values.
-    is_own : bool
-        Whether the file gives the index a name that only xskip knows [MDS-F-8].
-    """
+    """An index column of a metadata file."""
 
     column: str
+    #: The index, under the name of its index type.
     definition: IndexDefinition
     storage: Storage
+    #: Whether the file gives the index a name that only xskip knows [MDS-F-8].
     is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of the keys that encrypt a metadata file, but never a key [ENC-L-1].
-
-    Attributes
-    ----------
-    footer_key : str
-        The label of the key of the footer.
-    column_keys : str
-        The encrypted Parquet leaves by the labels of their keys, as ``key:path,path;key:path``.
-    plaintext_footer : bool
-        Whether the footer is signed instead of encrypted.
-    """
+    """The labels of the keys that encrypt a metadata file, but never a key [ENC-L-1]."""
 
     footer_key: str
+    #: The encrypted Parquet leaves by the labels of their keys, as ``key:path,path;key:path``.
     column_keys: str
+    #: Whether the footer is signed instead of encrypted.
     plaintext_footer: bool
 
 
 @dataclass(frozen=True, slots=True)
 class FileSchema:
-    """The description of a metadata file in its footer.
-
-    Attributes
-    ----------
-    version : int
-        The version of the metadata format.
-    table_identifier : str
-        The identifier of the dataset.
-    partitions : tuple of (str, str)
-        The partition columns and their Spark types.
-    indexes : tuple of IndexField
-        The index columns.
-    encryption : Labels, optional
-        None if no column is encrypted.
-    """
+    """The description of a metadata file in its footer."""
 
     version: int
     table_identifier: str
+    #: The partition columns and their Spark types.
     partitions: tuple[tuple[str, str], ...]
     indexes: tuple[IndexField, ...]
+    #: None if no column is encrypted.
     encryption: Labels | None = None
 
 
 def render_schema(schema: FileSchema) -> str:
-    """Render the schema JSON of a metadata file as Spark writes it, without spaces and without optional escapes.
-
-    Parameters
-    ----------
-    schema : FileSchema
-
-    Returns
-    -------
-    str
-    """
+    """Render the schema JSON of a metadata file as Spark writes it, without spaces and without optional escapes."""
     rules = rules_of(schema.version)
     master = _master_json(schema, rules)
     fields: list[Json] = [{**json_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
@@ -129,22 +90,8 @@ def render_schema(schema: FileSchema) -> str:
 
 
 def leaves_under(columns: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """Select the Parquet leaves of columns; the names of columns can contain dots.
+    """Select the Parquet leaves of top-level columns, in the order of ``paths``; names of columns can contain dots.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The names of top-level columns.
-    paths : sequence of str
-        The paths of a file's Parquet leaves.
-
-    Returns
-    -------
-    list of str
-        The selected paths, in the order of ``paths``.
-
-    Examples
-    --------
     >>> leaves_under(["a.b"], ["a.b.min", "a.bc", "a"])
     ['a.b.min']
     """
@@ -162,25 +109,10 @@ def _beginnings(path: str) -> Iterator[str]:
 
 
 def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
-    """Parse the description of a metadata file.
+    """Parse the description of a metadata file that contains the Arrow columns.
 
-    Parameters
-    ----------
-    text : str or bytes
-        The schema JSON.
-    arrow : pyarrow.Schema
-        The columns that the file contains.
-
-    Returns
-    -------
-    FileSchema
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the JSON is not a metadata schema, or contradicts the columns.
-    MetadataVersionError
-        If this release does not read the version.
+    MetadataCorruptError means that the JSON is not a metadata schema, or contradicts the columns. MetadataVersionError
+    means that this release does not read the version.
     """
     try:
         fields, master, version = _parts(text)
@@ -204,13 +136,7 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
 
 
 def parse_version(text: str | bytes) -> int:
-    """Parse the version of a metadata file from its schema JSON; return 0 if the JSON contains no version.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the JSON is not a metadata schema.
-    """
+    """Parse the version in the schema JSON of a metadata file, 0 if there is none; reject JSON of anything else."""
     try:
         return _parts(text)[2]
     except _MALFORMED as error:
@@ -308,6 +234,7 @@ def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
         None if index.get("key_metadata") is None else str(index["key_metadata"]),
     )
     storage = _parse_storage(field["type"], arrow)
+    # xskip copies a known index type in an unknown form, and does not interpret its values.
     if not _fits(definition.name, storage):
         storage = _opaque(field["type"], arrow)
     return IndexField(field["name"], definition, storage, written != definition.name)
@@ -344,7 +271,6 @@ def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
 
 
 def _kind_json(kind: str) -> Any:
-    """Return the schema JSON for the type of a struct's field."""
     element = element_of(kind)
     if element is None:
         return to_json(kind)
@@ -352,7 +278,7 @@ def _kind_json(kind: str) -> Any:
 
 
 def _kind_of(kind: Any) -> str | None:
-    """Parse the type of a struct's field from schema JSON; return None if xskip does not read the type."""
+    """Parse the type of a struct's field from schema JSON; None if xskip does not read the type."""
     match kind:
         case {"type": "array", "elementType": element} if _known(element):
             return f"array<{from_json(element)}>"

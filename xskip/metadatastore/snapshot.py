@@ -43,7 +43,7 @@ from xskip.types.datatypes import Storage as ValueStorage
 
 __all__ = ["KnownFiles", "Snapshot", "file_versions", "open_snapshot"]
 
-#: Names and partition values by the name and the digest of a metadata file.
+#: Names and partition values by the name and the digest of a metadata file, which never changes.
 KnownFiles = dict[tuple[str, str], MetadataTable]
 
 #: The setting of Avro that earlier releases recorded as set where it was not.
@@ -53,17 +53,7 @@ _ATTEMPTS = 10
 
 
 class Snapshot:
-    """One state of an index.
-
-    The class reads each column once. All methods can be called from several threads.
-
-    Parameters
-    ----------
-    live : LiveSnapshot
-        The commit record and the names of the metadata files.
-    metadata_files : tuple of MetadataFile
-        The opened metadata files.
-    """
+    """One state of an index, which reads each column once. Several threads can call all methods."""
 
     def __init__(self, live: LiveSnapshot, metadata_files: tuple[MetadataFile, ...]) -> None:
         self.live = live
@@ -98,36 +88,21 @@ class Snapshot:
         return max((file.schema.version for file in self.metadata_files), default=CURRENT_VERSION)
 
     def of_another(self, location: IndexLocation) -> str:
-        """Return the dataset of the metadata if it is not the dataset of a location; otherwise an empty text.
-
-        Parameters
-        ----------
-        location : IndexLocation
-            The location of the expected dataset.
-        """
+        """Return the dataset of the metadata if it is not the dataset of a location; otherwise an empty text."""
         if self.record is not None and self.is_ours:
             return "" if self.record.root == location.root else self.record.root
         return "" if location.is_named(self.table_identifier) else self.table_identifier
 
     def reason_unusable(self, location: IndexLocation, profile: ReadProfile) -> str:
-        """Return why the metadata prove nothing about a dataset as a query reads it; an empty text if they are usable.
-
-        Parameters
-        ----------
-        location : IndexLocation
-            The location of the dataset's metadata.
-        profile : ReadProfile
-            How the query reads the data files.
-        """
+        """Return why the metadata prove nothing about a dataset as a query reads it; empty if they are usable."""
         other = self.of_another(location)
         return f"the index belongs to another dataset, {other}" if other else self._comparison(profile)[0]
 
     def _comparison(self, profile: ReadProfile) -> tuple[str, dict[tuple[str, ...], str]]:
-        """Return why no index is usable for a profile, and the columns that it reads in another way.
-
-        The comparison with the latest profile is kept: queries that read alike have the same object.
-        """
+        """Return why no index is usable for a profile, and the columns that it reads in another way."""
         known = self._compared
+        # The comparison with the latest profile is kept: queries that read alike have the same object. Other threads
+        # can replace the tuple, but each tuple is of one profile.
         if known is None or known[0] is not profile:
             differing = self._differing_columns(profile)
             known = self._compared = (profile, self._problem(profile, differing), differing)
@@ -140,7 +115,9 @@ class Snapshot:
             other_reads = differences(recorded, profile, but_zone=True) if recorded else ()
             problem = reason_unusable(profile) or "; ".join(other_reads)
         else:
+            # In these formats, load_proven removes what depends on the time zone.
             problem = "; ".join(self.differences(profile, but_zone=profile.format in FORMATS))
+        # Columns that the query reads in another way matter here only if every index depends on one of them.
         if problem or not differing or not all(differing.keys() & set(d.paths) for d, _ in self.indexes):
             return problem
         return "; ".join(differing.values())
@@ -148,12 +125,7 @@ class Snapshot:
     def differences(self, profile: ReadProfile, *, but_zone: bool = False) -> list[str]:
         """Return the differences between the profile of the build and another profile that concern all columns.
 
-        Parameters
-        ----------
-        profile : ReadProfile
-            Another way of reading the data files.
-        but_zone : bool
-            True ignores the JVM's default time zone.
+        ``but_zone`` ignores the JVM's default time zone.
         """
         if self.reading is None:
             return []
@@ -163,13 +135,7 @@ class Snapshot:
         return list(differences(recorded, profile, but_zone=but_zone))
 
     def differing_columns(self, profile: ReadProfile) -> dict[tuple[str, ...], str]:
-        """Return the indexed columns that a query reads in another way than the build did, each with the reason.
-
-        Parameters
-        ----------
-        profile : ReadProfile
-            How the query reads the data files.
-        """
+        """Return the indexed columns that a query reads in another way than the build did, each with the reason."""
         return self._comparison(profile)[1]
 
     def _differing_columns(self, profile: ReadProfile) -> dict[tuple[str, ...], str]:
@@ -191,15 +157,7 @@ class Snapshot:
         return bool(pc.all(pc.ends_with(names, ".avro"), min_count=0).as_py())
 
     def load_proven(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
-        """Return the result of :meth:`load` without statistics that prove nothing about the values that a query reads.
-
-        Parameters
-        ----------
-        wanted : iterable of Requirement
-            The indexes and partition columns to load.
-        profile : ReadProfile
-            How the query reads the data files.
-        """
+        """Return the result of :meth:`load` without statistics that prove nothing about what a query reads."""
         table = self.load(wanted)
         if zones_differ(self.reading or ReadProfile(profile.format), profile):
             table = in_every_zone(table, (definition for definition, _ in self.indexes))
@@ -270,12 +228,9 @@ class Snapshot:
         return set(map(PartitionKey, self.partitions))
 
     def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
-        """Return the metadata table with the requested indexes and partition columns.
+        """Return the metadata table with the requested indexes and partition columns; None requests all.
 
-        Parameters
-        ----------
-        wanted : iterable of Requirement, optional
-            The indexes and partition columns; None requests all. The table omits those that the snapshot does not have.
+        The table omits those that the snapshot does not have.
         """
         with self._lock:
             everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
@@ -304,25 +259,13 @@ class Snapshot:
         return known
 
     def take_over(self, known: KnownFiles) -> None:
-        """Take values that an earlier snapshot has read of the same metadata files, instead of reading them again.
-
-        Parameters
-        ----------
-        known : KnownFiles
-            The result of :meth:`known_files` of the earlier snapshot.
-        """
+        """Take the :meth:`known_files` of an earlier snapshot, instead of reading the same metadata files again."""
         with self._lock:
             if self._files is None:
                 self._known = known
 
     def demand_keys(self) -> None:
-        """Raise an error unless the client's keys open every index; read only a few rows of each file.
-
-        Raises
-        ------
-        KeyNotAvailableError
-            If no key opens an index.
-        """
+        """Raise KeyNotAvailableError unless the client's keys open every index; read only a few rows of each file."""
         for file in self.metadata_files:
             keyed = {index.definition.key for index in file.schema.indexes if index.definition.key_label is not None}
             some = (0,) if file.footer.num_row_groups else ()
@@ -351,6 +294,7 @@ class Snapshot:
             else:
                 table = _completed(known, file, wanted)
             taken += table.nbytes
+            # The limit is the same in all files, and bounds the values of all of them.
             demand_room(taken, file.limit, str(file.path.parent))
             yield table
 
@@ -376,27 +320,11 @@ _NOTHING = MetadataTable(DataFiles(pa.array([], pa.string()), pa.array([], pa.in
 def open_snapshot(
     storage: Storage, directory: str, known: Snapshot | None = None, limit: int = METADATA_BYTES.default
 ) -> Snapshot | None:
-    """Open the current snapshot of a metadata directory.
+    """Open the current snapshot of a metadata directory, or return None if there is no index.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    known : Snapshot, optional
-        The result of an earlier call.
-    limit : int
-        The maximum number of bytes for the values, unless 32 times the size of the files is more [MDS-D-5].
-
-    Returns
-    -------
-    Snapshot or None
-        ``known`` itself while it is current; None if there is no index.
-
-    Raises
-    ------
-    MetadataCorruptError, MetadataVersionError
-        If there is an index that cannot be read.
+    While ``known``, the result of an earlier call, is current, the function returns it. ``limit`` is the maximum number
+    of bytes for the values, unless 32 times the size of the files is more [MDS-D-5]. MetadataCorruptError or
+    MetadataVersionError means that there is an index that cannot be read.
     """
     found = _read_all(storage, directory, open_recorded, known.live if known else None)
     if found is None:
@@ -433,12 +361,9 @@ def _read_all(
 
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
-    """Return the name and the version of each file in the current snapshot of a directory.
+    """Return the name and the version of each file in the current snapshot of a directory; none without an index.
 
-    Returns
-    -------
-    tuple of (str, int)
-        Pairs of name and version, including versions that this release cannot read; empty if there is no index.
+    The versions include those that this release cannot read.
     """
     found = _read_all(storage, directory, lambda path, _: version_of(path))
     return () if found is None else tuple(zip(found[0].names, found[1], strict=True))

@@ -33,29 +33,19 @@ _SIZE = struct.Struct("<q")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A selection of row groups of one metadata file.
+    """A selection of row groups of one metadata file."""
 
-    Attributes
-    ----------
-    file : int
-        The position of the file in the snapshot.
-    groups : tuple of int
-        The positions of the row groups in the file.
-    spans : tuple of (int, int)
-        For each row group, the ordinals of its data files in the snapshot: the first, and the last plus one.
-    tail : int
-        The number of bytes from the start of the footer to the end of the file.
-    ranges : tuple of (int, int)
-        The byte ranges of the requested columns in the file: start and length, in order.
-    digest : str
-        The digest of the footer; empty if the commit record contains none.
-    """
-
+    #: The position of the file in the snapshot.
     file: int
+    #: The positions of the row groups in the file.
     groups: tuple[int, ...]
+    #: For each row group, the ordinals of its data files in the snapshot: the first, and the last plus one.
     spans: tuple[tuple[int, int], ...]
+    #: The number of bytes from the start of the footer to the end of the file.
     tail: int
+    #: The byte ranges of the requested columns in the file: start and length, in order.
     ranges: tuple[tuple[int, int], ...]
+    #: The digest of the footer; empty if the commit record contains none.
     digest: str = ""
 
     @property
@@ -69,25 +59,11 @@ class Part:
         return [self.file, self.tail, len(self.ranges), *(number for each in self.ranges for number in each)]
 
     def table(self, data: bytes, wanted: Iterable[Requirement], *, has_names: bool) -> MetadataTable:
-        """Decode the metadata table of the part.
+        """Decode the metadata table of the part from the bytes that the JVM read.
 
-        Parameters
-        ----------
-        data : bytes
-            The bytes that the JVM read: the size of the file as little-endian int64, the footer, then the ranges.
-        wanted : iterable of Requirement
-            The indexes and partition columns for which ``ranges`` were selected.
-        has_names : bool
-            Whether the ranges contain the names of the data files.
-
-        Returns
-        -------
-        MetadataTable
-
-        Raises
-        ------
-        MetadataCorruptError
-            If the footer does not match its digest, or if the rows cannot be read.
+        These are the size of the file as little-endian int64, the footer, then the ranges. ``wanted`` and ``has_names``
+        must be those for which the ranges were selected. MetadataCorruptError means that the footer does not match its
+        digest, or that the rows cannot be read.
         """
         (size,) = _SIZE.unpack_from(data)
         at = _SIZE.size + self.tail
@@ -145,20 +121,8 @@ def parts_of(
 ) -> list[Part]:
     """Divide row groups into parts that one task can hold in memory.
 
-    Parameters
-    ----------
-    files : sequence of MetadataFile
-        All metadata files of a snapshot.
-    kept : iterable of (int, int)
-        For each row group to read, the position of its file and its position in the file, in order.
-    wanted : set of Requirement
-        The indexes and partition columns to read.
-    has_names : bool
-        Whether to read the names of the data files.
-
-    Returns
-    -------
-    list of Part
+    ``files`` are all metadata files of a snapshot. ``kept`` has, for each row group to read, the position of its file
+    and its position in the file, in order.
     """
     groups: dict[int, list[int]] = {}
     for file, group in kept:
@@ -174,6 +138,7 @@ def parts_of(
         for some in _shared_out(footer, of_file, columns):
             spans = tuple((ends[group], ends[group + 1]) for group in some)
             ranges = tuple(_joined(_chunks(footer, some, columns)))
+            # serialized_size counts neither the footer's length nor the magic number.
             parts.append(Part(i, tuple(some), spans, footer.serialized_size + _END, ranges, files[i].digest))
     return parts
 
@@ -198,6 +163,8 @@ def _chunks(footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[in
     for group in groups:
         for c in columns:
             chunk = footer.row_group(group).column(c)
+            # Like Arrow, which reads the range: a dictionary page comes before the data pages, and an offset of 0 is
+            # none.
             starts = [chunk.data_page_offset]
             if chunk.has_dictionary_page and chunk.dictionary_page_offset > 0:
                 starts.append(chunk.dictionary_page_offset)

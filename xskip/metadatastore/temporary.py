@@ -32,24 +32,12 @@ _making: dict[int, threading.Lock] = {}
 
 
 def temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
-    """Create a folder that the end of a ``with`` block removes.
-
-    Parameters
-    ----------
-    purpose : str
-        The start of the folder's name.
-    """
+    """Create a folder that the end of a ``with`` block removes, with a name that begins with its purpose."""
     return tempfile.TemporaryDirectory(prefix=f"{purpose}-", dir=_home())
 
 
 def lasting_folder(purpose: str) -> Path:
-    """Create a folder that is removed when the process ends.
-
-    Parameters
-    ----------
-    purpose : str
-        The start of the folder's name.
-    """
+    """Create a folder that is removed when the process ends, with a name that begins with its purpose."""
     return Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=_home()))
 
 

@@ -1,8 +1,4 @@
-"""Removal of statistics that depend on the JVM's default time zone. Rules: specs/pruning.rst, [PRU-RD-8].
-
-Spark rebases old timestamps of Parquet and Avro files from the Julian calendar if a file's writer or a setting
-requires this, and uses the JVM's default time zone. It rebases no timestamp from 1900 on, in any time zone.
-"""
+"""Removal of statistics that depend on the JVM's default time zone. Rules: [PRU-RD-8]."""
 
 from __future__ import annotations
 
@@ -19,25 +15,17 @@ __all__ = ["FORMATS", "in_every_zone"]
 
 #: The formats in which only old timestamps depend on the time zone.
 FORMATS = ("parquet", "avro")
+# Spark rebases old timestamps of Parquet and Avro files from the Julian calendar if a file's writer or a setting
+# requires this, and uses the JVM's default time zone. It rebases no timestamp from 1900 on, in any time zone.
 # 1901-01-01 in microseconds. Zones differ by less than a year: a timestamp from then on in one zone is not before 1900
 # in any other zone, so Spark did not rebase it.
 _SETTLED = -2_177_452_800_000_000
 
 
 def in_every_zone(table: MetadataTable, definitions: Iterable[IndexDefinition]) -> MetadataTable:
-    """Return the metadata without statistics that can differ in another default time zone of the JVM.
+    """Return the metadata with null in place of values that can differ in another default time zone of the JVM.
 
-    Parameters
-    ----------
-    table : MetadataTable
-    definitions : iterable of IndexDefinition
-        The indexes with the recorded types of their columns. Without recorded types, the stored types decide. Bloom
-        filters have no stored type, but no other program creates Bloom filters of timestamps.
-
-    Returns
-    -------
-    MetadataTable
-        A value is null if it can depend on the time zone.
+    ``definitions`` are the indexes with the recorded types of their columns.
     """
     timeless = {d.key for d in definitions if d.key in table.indexes and _is_timeless(d, table.indexes[d.key].storage)}
     indexes = {key: column if key in timeless else _settled(column) for key, column in table.indexes.items()}
@@ -47,6 +35,8 @@ def in_every_zone(table: MetadataTable, definitions: Iterable[IndexDefinition]) 
 def _is_timeless(definition: IndexDefinition, storage: Storage) -> bool:
     if isinstance(storage, Opaque):
         return False
+    # Without recorded types, the stored types decide. Bloom filters have no stored type, but no other program creates
+    # Bloom filters of timestamps.
     kinds = (*definition.types, value_type(storage) or "", definition.expression or "")
     return not any("timestamp" in kind for kind in kinds)
 

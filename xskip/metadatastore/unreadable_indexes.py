@@ -31,23 +31,14 @@ class UnreadableIndexes:
     def look(self, storage: Storage, directory: str, room: int = 0) -> None:
         """Record the state of a directory before its index is opened.
 
-        Parameters
-        ----------
-        storage : Storage
-        directory : str
-            The metadata directory.
-        room : int
-            The maximum number of bytes for the index's values. Another limit permits a new attempt.
-
-        Raises
-        ------
-        MetadataCorruptError, MetadataVersionError
-            If the index could not be read before, and the directory has not changed since.
+        The error of the last attempt is raised again if the directory has not changed since. ``room`` is the maximum
+        number of bytes for the index's values; another limit permits a new attempt.
         """
         stamp = frozenset(storage.list(directory)), frozenset(storage.list(f"{directory}/{COMMITS}")), room
         known = self._looks.get(directory)
         if known is not None and known.stamp == stamp and known.error is not None:
             error = known.error
+            # A new object: an error that is raised twice would collect the tracebacks of both.
             raise type(error)(
                 error.what, where=error.where, found=error.found, expected=error.expected, hint=error.hint
             )
@@ -56,18 +47,9 @@ class UnreadableIndexes:
         self._looks[directory] = _Look(stamp)
 
     def remember(self, directory: str, error: BaseException) -> bool:
-        """Record the error of an index that could not be read.
+        """Record the error of an index that could not be read, and return whether it lasts until the files change.
 
-        Parameters
-        ----------
-        directory : str
-            The metadata directory.
-        error : BaseException
-
-        Returns
-        -------
-        bool
-            Whether the error lasts until the files change. Other errors are not recorded.
+        Other errors are not recorded.
         """
         known = self._looks.get(directory)
         if known is None or not isinstance(error, MetadataCorruptError | MetadataVersionError):

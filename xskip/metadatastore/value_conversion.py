@@ -12,23 +12,9 @@ __all__ = ["from_file", "same_values"]
 
 
 def from_file(storage: Storage, values: pa.Array) -> pa.Array:
-    """Convert index values from their form in a metadata file to their form in memory.
+    """Convert a column of index values, as Arrow reads it from a file, to the Arrow type of ``storage``.
 
-    Parameters
-    ----------
-    storage : Storage
-    values : pyarrow.Array
-        The column as Arrow reads it from the file.
-
-    Returns
-    -------
-    pyarrow.Array
-        Values of the Arrow type of ``storage``; null if a Bloom filter cannot be parsed.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If the file has values of another type.
+    A Bloom filter that cannot be parsed becomes null. Values of another type raise ArrowInvalid.
     """
     if isinstance(storage, Bloom):
         streams = values.cast(pa.binary()).to_pylist()
@@ -41,10 +27,8 @@ def from_file(storage: Storage, values: pa.Array) -> pa.Array:
 
 
 def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether a cast between two Arrow types preserves all values.
-
-    Arrow also casts between other types. It then guesses values, and fills missing struct fields with null.
-    """
+    """Return whether a cast between two Arrow types preserves all values."""
+    # Arrow also casts between other types. It then guesses values, and fills missing struct fields with null.
     if pa.types.is_struct(target):
         fields = [target.field(i) for i in range(target.num_fields)]
         return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [

@@ -1,4 +1,4 @@
-"""The differences between the versions of the metadata format. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
+"""The differences between the versions of the metadata format. Rules: [MDS-N] and [MDS-V]."""
 
 from __future__ import annotations
 
@@ -42,28 +42,18 @@ _UDTS = {
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options for writing metadata files.
-
-    Attributes
-    ----------
-    version : int
-        The version of the metadata format.
-    footer_key : str, optional
-        The label of the key for footers, data file names and partition values; required if an index has a key.
-    plaintext_footer : bool
-        Whether footers are signed instead of encrypted.
-    rows_per_file, bytes_per_file : int
-        The maximum number of rows, and the approximate maximum of bytes, in one file.
-    own : frozenset of IndexKey
-        The indexes that another program would misread under the format's names [MDS-F-8]. Indexes on expressions always
-        count as misread and need not be listed.
-    """
+    """Options for writing metadata files."""
 
     version: int = CURRENT_VERSION
+    #: The label of the key for footers, data file names and partition values; required if an index has a key.
     footer_key: str | None = None
+    #: Whether footers are signed instead of encrypted.
     plaintext_footer: bool = False
+    #: The maximum number of rows in one file; the maximum of bytes is approximate.
     rows_per_file: int = ROWS_PER_FILE.default
     bytes_per_file: int = BYTES_PER_FILE.default
+    #: The indexes that another program would misread under the format's names [MDS-F-8]. Indexes on expressions always
+    #: count as misread and need not be listed.
     own: frozenset[IndexKey] = frozenset()
 
     def has_own_name(self, definition: IndexDefinition) -> bool:
@@ -87,29 +77,18 @@ class VersionStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class VersionRules:
-    """The names and the storage forms of one version.
-
-    Attributes
-    ----------
-    number : int
-        The number of the version.
-    is_old : bool
-        Whether classes and parameters have the names from before the other program was renamed to Xskipper.
-    params_as_list : bool
-        Whether parameters are a list of texts ``key:value`` instead of a map.
-    serialised : bool
-        Whether values are serialised Java objects of user-defined types and index columns have the table identifier.
-    measured : bool
-        Whether the names of columns are escaped and followed by their lengths.
-    partitions : bool
-        Whether there are partition columns.
-    """
+    """The names and the storage forms of one version."""
 
     number: int
+    #: Whether classes and parameters have the names from before the other program was renamed to Xskipper.
     is_old: bool
+    #: Whether parameters are a list of texts ``key:value`` instead of a map.
     params_as_list: bool
+    #: Whether values are serialised Java objects of user-defined types and index columns have the table identifier.
     serialised: bool
+    #: Whether the names of columns are escaped and followed by their lengths.
     measured: bool
+    #: Whether there are partition columns.
     partitions: bool
 
     def column_name(self, definition: IndexDefinition) -> str:
@@ -173,17 +152,7 @@ class VersionRules:
         return ("cols", "name", "key_metadata", "tableIdentifier", "params")
 
     def params_json(self, params: Iterable[tuple[str, str]]) -> Any:
-        """Return index parameters in the JSON form of the version [MDS-V-6].
-
-        Parameters
-        ----------
-        params : iterable of (str, str)
-            The parameters under their present names.
-
-        Returns
-        -------
-        list of str or dict of str to str
-        """
+        """Return index parameters, given under their present names, in the JSON form of the version [MDS-V-6]."""
         named = [
             (_OLD_PREFIX + key.removeprefix(_NEW_PREFIX), v) if self._renames(key) else (key, v) for key, v in params
         ]
@@ -194,20 +163,8 @@ class VersionRules:
 
 
 def params_of(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse index parameters from the JSON form of any version [MDS-V-6].
+    """Parse index parameters from a map or a list of texts, under their present names [MDS-V-6].
 
-    Parameters
-    ----------
-    value : dict or list of str
-        A map, or texts ``key:value``.
-
-    Returns
-    -------
-    tuple of (str, str)
-        The parameters under their present names.
-
-    Examples
-    --------
     >>> params_of(["spark.ibm.metaindex.index.bloom.fpp:0.01"])
     (('io.xskipper.index.bloom.fpp', '0.01'),)
     """
@@ -243,6 +200,7 @@ def is_udt(index: str, name: str) -> bool:
 
 
 _RULES = {
+    # The values are is_old, params_as_list, serialised, measured and partitions.
     number: VersionRules(number, *rest)
     for number, rest in {
         0: (True, False, True, False, False),
@@ -255,16 +213,12 @@ _RULES = {
 
 
 def _utf16_length(text: str) -> int:
-    """Return the length of a text in UTF-16 units, as Java counts."""
+    # Java counts the length of a text in units of UTF-16.
     return len(text.encode("utf-16-le")) // 2
 
 
 def status_of(version: int) -> VersionStatus:
-    """Return the status of a version number.
-
-    >>> status_of(4).value, status_of(1).value, status_of(9).value
-    ('CURRENT', 'DEPRECATED_SUPPORTED', 'TOO_NEW')
-    """
+    """Return the status of a version number."""
     if version > CURRENT_VERSION:
         return VersionStatus.TOO_NEW
     if version == CURRENT_VERSION:
@@ -273,21 +227,7 @@ def status_of(version: int) -> VersionStatus:
 
 
 def rules_of(version: int) -> VersionRules:
-    """Return the rules of a version.
-
-    Parameters
-    ----------
-    version : int
-
-    Returns
-    -------
-    VersionRules
-
-    Raises
-    ------
-    MetadataVersionError
-        If this release does not read the version.
-    """
+    """Return the rules of a version, or raise MetadataVersionError if this release does not read the version."""
     if version not in _RULES:
         raise MetadataVersionError(
             f"this release cannot read metadata of version {version}",
