@@ -1,8 +1,4 @@
-"""Bitmap indexes of SYMBOL columns: the rows of a piece that have a symbol. Rules: [QDB-IX].
-
-The file ``.k`` has an entry for null and one for each key: the number of its rows and its last block in ``.v``. The
-blocks of a key are a chain that is read from its end.
-"""
+"""Bitmap indexes of SYMBOL columns: the rows of a piece that have a symbol. Rules: [QDB-IX]."""
 
 from __future__ import annotations
 
@@ -18,45 +14,26 @@ from xskip.questdb_files.files import TableFile
 __all__ = ["BitmapIndex"]
 
 _SIGNATURE = 0xFA
+# the file .k has an entry for null and then one for each key: the number of its rows and its last block in .v
 _HEADER_BYTES, _ENTRY_BYTES = 64, 32
 _BLOCK_VALUES_AT, _KEYS_AT = 17, 21
 
 
 class BitmapIndex:
-    """The bitmap index of a SYMBOL column in a native piece.
-
-    Parameters
-    ----------
-    keys, values : Path
-        The files ``.k`` and ``.v``.
-    top : int
-        The column top: the rows before it are null and not in the index.
-    rows : int
-        The number of rows of the piece: later rows in the index are not committed.
-    """
+    """The bitmap index of a SYMBOL column in a native piece: the files ``.k`` and ``.v``."""
 
     def __init__(self, keys: Path, values: Path, top: int, rows: int) -> None:
         self._keys, self._values = keys, values
         self._top, self._rows = top, rows
 
     def rows_of(self, key: int | None) -> npt.NDArray[np.int64]:
-        """Return the positions in the piece of the rows that have a key, in ascending order.
-
-        Parameters
-        ----------
-        key : int or None
-            The position of the symbol in the dictionary; None for null.
-
-        Raises
-        ------
-        TableDamagedError
-            If the files contradict each other.
-        FileNotFoundError
-        """
+        """Return the ascending positions in the piece of the rows that have a key; the key None is that of null."""
         with TableFile(self._keys, frozen=False) as keys, TableFile(self._values, frozen=False) as values:
             rows = self._listed(keys, values, 0 if key is None else key + 1)
         if key is None:
+            # rows before the column top are null, and not in the index
             rows = np.concatenate([np.arange(min(self._top, self._rows)), rows])
+        # later rows in the index are not committed
         rows = rows[rows < self._rows]
         if (np.diff(rows) <= 0).any():
             raise self._contradiction("rows that do not ascend")
@@ -75,6 +52,8 @@ class BitmapIndex:
             raise self._contradiction(f"{total} and {check} rows of a key")
         blocks = []
         while total > 0:
+            # The blocks of a key are a chain from the last one, which alone can be partly full, to the first. The place
+            # of the block before stands behind the values of a block.
             used = (total - 1) % block_values + 1
             blocks.append(np.frombuffer(values.read(block, 8 * used), np.int64))
             (block,) = struct.unpack("<q", values.read(block + 8 * block_values, 8))

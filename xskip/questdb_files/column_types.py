@@ -70,30 +70,22 @@ _WIDER = {
     Kind.INT: (Kind.LONG, Kind.DOUBLE),
     Kind.FLOAT: (Kind.DOUBLE,),
     Kind.DATE: (Kind.TIMESTAMP,),
+    # to the other unit: a value that has no exact form there is an error when it is read
     Kind.TIMESTAMP: (Kind.TIMESTAMP,),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """The type of a column.
-
-    Attributes
-    ----------
-    kind : Kind
-    arrow : pa.DataType
-    width : int
-        The bytes of each value in a column file; 0 if they vary.
-    bits : int
-        The precision of a GEOHASH in bits; 0 for other types.
-    dimensions : int
-        Those of an ARRAY; 0 for other types.
-    """
+    """The type of a column."""
 
     kind: Kind
     arrow: pa.DataType
+    #: The bytes of each value in a column file; 0 if they vary.
     width: int
+    #: The precision of a GEOHASH in bits; 0 for other types.
     bits: int = 0
+    #: Of an ARRAY; 0 for other types.
     dimensions: int = 0
 
     @property
@@ -103,20 +95,7 @@ class ColumnType:
 
 
 def column_type(code: int, where: str) -> ColumnType:
-    """Return the type with a code.
-
-    Parameters
-    ----------
-    code : int
-        The code in ``_meta``.
-    where : str
-        The column, for the error message.
-
-    Raises
-    ------
-    UnsupportedTypeError
-        If this release does not know the code.
-    """
+    """Return the type with a code of ``_meta``, or raise an error that names ``where`` if the code is unknown."""
     tag = code & 0xFF
     if tag in _DECIMAL_TAGS:
         return _decimal(code, where)
@@ -134,19 +113,16 @@ def column_type(code: int, where: str) -> ColumnType:
 
 
 def keeps_values(former: ColumnType, now: ColumnType) -> bool:
-    """Return whether the values of a type have an exact form in another type [QDB-PQ-6].
-
-    Between units of timestamps, a value that has none is an error when it is read.
-    """
+    """Return whether the values of a type have an exact form in another type [QDB-PQ-6]."""
     both_text = former.kind in _TEXTS and now.kind in _TEXTS
     return former == now or both_text or now.kind in _WIDER.get(former.kind, ())
 
 
 def _decimal(code: int, where: str) -> ColumnType:
-    """Return a type of decimals, whose tag must be that of its precision: other releases may number tags otherwise."""
     position = (code & 0xFF) - _DECIMAL_TAGS.start
     precision, scale = code >> 8 & 0xFF, code >> 18 & 0xFF
     least = _DECIMAL_DIGITS[position - 1] if position else 0
+    # the tag must be that of the precision [QDB-TY-7], because other releases may number tags otherwise
     if not least < precision <= _DECIMAL_DIGITS[position] or scale > precision or code >> 26:
         raise _unknown(code, where)
     arrow = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
@@ -163,6 +139,7 @@ def _geohash(code: int, where: str) -> ColumnType:
 
 
 def _array(code: int, where: str) -> ColumnType:
+    # the code of an array of one dimension has the number 0 there
     element, dimensions = code >> 8 & 0x3F, (code >> 14 & 0x1F) + 1
     if element != _DOUBLE or code >> 20:
         raise _unknown(code, where)

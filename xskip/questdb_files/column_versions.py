@@ -24,46 +24,25 @@ _MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class ColumnFiles:
-    """The files of a column in a piece.
+    """The files of a column in a piece."""
 
-    Attributes
-    ----------
-    txn : int
-        The transaction that the names of the files end with, or -1.
-    top : int
-        The number of rows at the start of the piece for which the files have no values: they are null.
-    """
-
+    #: The transaction that the names of the files end with, or -1.
     txn: int
+    #: The number of rows at the start of the piece for which the files have no values: they are null.
     top: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnVersions:
-    """The content of ``_cv``.
-
-    Attributes
-    ----------
-    version : int
-    records : Mapping of (int, int) to (int, int)
-        By timestamp of the piece and writer index: the transaction in the names of files, and the column top. The
-        timestamp can also be one of the two least integers, for defaults and for symbol files.
-    """
+    """The content of ``_cv``."""
 
     version: int
+    #: By timestamp of the piece and writer index: the transaction in the names of files, and the column top. At
+    #: :data:`DEFAULT_RECORD`, the second number is the time of the partition in which the column was added.
     records: Mapping[tuple[int, int], tuple[int, int]]
 
     def files(self, timestamp: int, writer_index: int, rows: int) -> ColumnFiles | None:
-        """Return the files of a column in a piece, or None if all rows are null.
-
-        Parameters
-        ----------
-        timestamp : int
-            The timestamp of the piece in ``_txn``.
-        writer_index : int
-        rows : int
-            The number of rows of the piece.
-        """
+        """Return the files of a column in a piece, or None if all rows are null there [QDB-FI-4]."""
         record = self.records.get((timestamp, writer_index))
         default = self.records.get((DEFAULT_RECORD, writer_index))
         if record is None:
@@ -82,20 +61,14 @@ class ColumnVersions:
 
 
 def read_column_versions(path: Path) -> ColumnVersions | None:
-    """Return the content of ``_cv``, or None if a writer changed it meanwhile.
-
-    Raises
-    ------
-    TableDamagedError
-        If the file is shorter than its header says.
-    FileNotFoundError
-    """
+    """Return the content of ``_cv``, or None if a writer changed it meanwhile."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         header = os.pread(descriptor, _HEADER.size, 0)
         if len(header) < _HEADER.size:
             raise _torn(path, f"{len(header)} bytes")
         version, *halves = _HEADER.unpack(header)
+        # as in _txn, the parity of the version selects the half that is in use
         offset, size = halves[2:] if version & 1 else halves[:2]
         plausible = offset >= 0 and 0 <= size <= _MAX_BYTES and size % _RECORD_BYTES == 0
         data = os.pread(descriptor, size, offset) if plausible and size else b""

@@ -1,8 +1,4 @@
-"""A database: the folders of tables by name. Rules: [QDB-DB].
-
-The registry ``tables.d.<n>`` has the tables with a write-ahead log. The folder of such a table keeps its first name
-when the table is renamed. Every other folder with a file ``_txn`` is a table without a write-ahead log.
-"""
+"""A database: the folders of tables by name. Rules: [QDB-DB]."""
 
 from __future__ import annotations
 
@@ -146,6 +142,8 @@ class Database:
         return _place(table.folder)
 
     def _entries(self) -> Iterator[TableEntry]:
+        # The registry has the tables with a write-ahead log. Their folders keep the first names of renamed tables.
+        # Every other folder with a file _txn is a table without such a log [QDB-DB-1].
         registered, removed = self._registry()
         for folder, (name, kind) in registered.items():
             if kind != _VIEW and (self.folder / folder / "_txn").exists():
@@ -177,24 +175,7 @@ class Database:
 
 
 def place_of(path: str | Path) -> TablePlace:
-    """Return the folders of a table.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder of a table, or the folder of a database followed by the name of a table.
-
-    Returns
-    -------
-    TablePlace
-
-    Raises
-    ------
-    ArgumentError
-        If the path is no path.
-    DatasetError
-        If there is no such table.
-    """
+    """Return the folders of a table, from its own folder, or the folder of a database followed by the table's name."""
     path = Path(check_path(path, "path of the table"))
     if (path / "_txn").exists():
         return _place(path)

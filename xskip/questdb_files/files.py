@@ -1,9 +1,4 @@
-"""Reads of byte ranges of the files of a table. Rules: [QDB-RD].
-
-A server writes while xskip reads. xskip copies bytes with ``pread``: a file that is cut while it is read gives a short
-read and an error. A mapped file that is cut ends the process with a signal, and a mapped page shows what a server
-writes later. These files are mapped only where no server writes (``frozen``).
-"""
+"""Reads of byte ranges of the files of a table. Rules: [QDB-RD]."""
 
 from __future__ import annotations
 
@@ -27,51 +22,30 @@ _TICK_NANOSECONDS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """The identity of a file and the time of its last change.
-
-    Attributes
-    ----------
-    inode, modified : int
-        ``modified`` is in nanoseconds since the Unix epoch.
-    settled : bool
-        Whether a later write gives the file another stamp. A write in the same tick of the system's clock does not.
-    """
+    """The identity of a file and the time of its last change."""
 
     inode: int
+    #: In nanoseconds since the Unix epoch.
     modified: int
+    #: Whether a later write gives the file another stamp: a write in the same tick of the system's clock does not.
     settled: bool = field(default=True, compare=False)
 
     @classmethod
     def of(cls, path: str) -> FileStamp:
-        """Return the stamp of a file.
-
-        Raises
-        ------
-        FileNotFoundError
-        """
+        """Return the stamp of a file."""
         status = os.stat(path)
         settled = time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS
         return cls(status.st_ino, status.st_mtime_ns, settled)
 
 
 class TableFile:
-    """A file of a table, open for reads of byte ranges.
-
-    Parameters
-    ----------
-    path : Path
-    frozen : bool
-        Whether no server writes to the file, so that ranges are mapped instead of copied.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    """
+    """A file of a table, open for reads of byte ranges; ``frozen`` means that no server writes to it."""
 
     def __init__(self, path: Path, *, frozen: bool) -> None:
         self.path = path
         self._whole: pa.Buffer | None = None
+        # Files that a server may write are copied [QDB-RD-5]. If a file is cut, pread gives a short read and an error,
+        # and a mapped file ends the process with a signal. A mapped page also shows what a server writes later.
         if frozen and os.stat(path).st_size:
             with pa.memory_map(str(path)) as mapped:
                 self._whole = mapped.read_buffer()
@@ -91,13 +65,8 @@ class TableFile:
         return os.fstat(self._descriptor).st_size
 
     def read(self, start: int, length: int) -> pa.Buffer:
-        """Return a range of bytes.
-
-        Raises
-        ------
-        TableDamagedError
-            If the file ends before the range does. No memory is taken for the range then.
-        """
+        """Return a range of bytes, or raise an error if the file ends before the range does."""
+        # no memory is taken for a range that a damaged file invents
         available = self.size if self._whole is None else self._whole.size
         if length < 0 or start < 0 or start + length > available:
             raise self._short(start, length)

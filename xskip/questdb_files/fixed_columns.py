@@ -1,7 +1,4 @@
-"""Columns whose values have a fixed width, from the bytes of a column file. Rules: [QDB-TY].
-
-Numbers and times keep the bytes of the file as their Arrow buffer.
-"""
+"""Columns whose values have a fixed width, from the bytes of a column file. Rules: [QDB-TY]."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def absent(of: ColumnType, rows: int) -> pa.Array:
-    """Return the values of rows for which a column has no files."""
+    """Return the values of rows for which a column has no files: null, or zero in a type without null [QDB-RD-4]."""
     if not of.nullable:
         zero = pa.scalar(False) if of.kind is Kind.BOOLEAN else pa.scalar(0, of.arrow)
         return pa.repeat(zero, rows)
@@ -56,13 +53,7 @@ def fixed_values(of: ColumnType, data: pa.Buffer, rows: int) -> pa.Array:
 
 
 def symbol_values(data: pa.Buffer, dictionary: pa.Array, where: str) -> pa.Array:
-    """Return the values of a SYMBOL column from its keys.
-
-    Raises
-    ------
-    TableDamagedError
-        If a key is not in the dictionary.
-    """
+    """Return the values of a SYMBOL column from its keys; an error names the file ``where``."""
     keys = np.frombuffer(data, np.int32)
     valid = keys >= 0
     greatest = int(keys.max()) if len(keys) else -1
@@ -85,6 +76,7 @@ def _numbers(of: ColumnType, data: pa.Buffer, rows: int) -> pa.Array:
     if of.nullable:
         valid = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(kind).min
         bitmap = validity(valid)
+    # the bytes of the file are the buffer of the array, without a copy
     return pa.Array.from_buffers(of.arrow, rows, [bitmap, data])
 
 
@@ -107,7 +99,6 @@ def _texts(of: ColumnType, data: pa.Buffer) -> pa.Array:
 
 
 def _decimals(of: ColumnType, data: pa.Buffer, rows: int) -> pa.Array:
-    """Return decimals: files have the most significant of several words first, Arrow the least significant one."""
     arrow_words = of.arrow.bit_width // 64
     if of.width <= 8:
         kind: Any = _SIGNED[of.width]
@@ -119,5 +110,6 @@ def _decimals(of: ColumnType, data: pa.Buffer, rows: int) -> pa.Array:
     else:
         stored = np.frombuffer(data, np.int64).reshape(rows, -1)
         valid = (stored[:, 0] != _MIN) | (stored[:, 1:] != 0).any(axis=1)
+        # files have the most significant word first, and Arrow has the least significant one first
         words = np.ascontiguousarray(stored[:, ::-1])
     return pa.Array.from_buffers(of.arrow, rows, [validity(valid), pa.py_buffer(words)])

@@ -26,50 +26,28 @@ _MAX_COLUMNS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that the table has now.
-
-    Attributes
-    ----------
-    name : str
-    writer_index : int
-        The position in ``_meta``, which never changes: other files refer to it.
-    type_code : int
-        See :mod:`xskip.questdb_files.column_types`.
-    indexed, dedup_key : bool
-        Whether a SYMBOL column has bitmap indexes, and whether the column is a key of deduplication.
-    former : tuple of int
-        The writer indexes of the columns that this column replaced by changes of its type, newest first.
-    symbols : int or None
-        For a SYMBOL column its position among the symbol counts in ``_txn``.
-    """
+    """A column that the table has now."""
 
     name: str
+    #: The position in ``_meta``, which never changes: other files refer to it.
     writer_index: int
     type_code: int
+    #: Whether a SYMBOL column has bitmap indexes.
     indexed: bool
     dedup_key: bool
+    #: The writer indexes of the columns that this column replaced by changes of its type, newest first.
     former: tuple[int, ...]
+    #: The position among the symbol counts in ``_txn``; None if the type is not SYMBOL.
     symbols: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The content of ``_meta``.
+    """The content of ``_meta``."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        In the order in which the server shows them.
-    type_codes : tuple of int
-        The types of all columns by writer index, those that no longer exist included.
-    clock : Clock
-    timestamp : Column or None
-        The designated timestamp.
-    table_id, version : int
-    wal : bool
-    """
-
+    #: In the order in which the server shows them.
     columns: tuple[Column, ...]
+    #: By writer index, also of the columns that no longer exist.
     type_codes: tuple[int, ...]
     clock: Clock
     timestamp: Column | None
@@ -91,24 +69,12 @@ class _Record:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """Return the content of a file ``_meta``.
-
-    Raises
-    ------
-    TableVersionError
-        If the version of the format is unknown.
-    TableDamagedError
-        If the file is incomplete.
-    FileNotFoundError
-    """
+    """Return the content of a file ``_meta``, and refuse every format but 426 [QDB-FI-2]."""
     return _parse(path.read_bytes(), str(path))
 
 
 def read_table_id(path: Path) -> int | None:
-    """Return the identifier of the table of a file ``_meta``, or None without a complete file.
-
-    A table that was dropped and created again has another identifier.
-    """
+    """Return the identifier of the table of a file ``_meta``, or None without a complete file."""
     try:
         with path.open("rb") as file:
             data = file.read(_HEADER.size)
@@ -118,13 +84,7 @@ def read_table_id(path: Path) -> int | None:
 
 
 def prefixed_text(data: bytes, place: int) -> tuple[str, int]:
-    """Return a text in UTF-16 after its length, and the place of its end.
-
-    Raises
-    ------
-    struct.error, ValueError
-        If the data end before the text.
-    """
+    """Return a text in UTF-16 that follows its length in units, and the place of its end."""
     (units,) = struct.unpack_from("<i", data, place)
     end = place + 4 + 2 * units
     if units < 0 or end > len(data):
@@ -147,6 +107,7 @@ def _parse(data: bytes, where: str) -> Metadata:
         designated = next((c for c in columns if c.writer_index == timestamp), None)
         if (designated is None) != (timestamp < 0):
             raise ValueError(f"designated timestamp {timestamp}")
+        # the types of columns that were dropped or replaced are negative
         return Metadata(
             columns, tuple(abs(r.type_code) for r in records), Clock(PartitionUnit(unit), _ticks(designated)),
             designated, table_id, struct.unpack_from("<q", data, _METADATA_VERSION_AT)[0], bool(data[_WAL_AT]),
@@ -182,13 +143,15 @@ def _columns(records: list[_Record], names: list[str]) -> tuple[Column, ...]:
         )
         for i in alive
     ]  # fmt: skip
+    # a column is in the place of the first column of its chain [QDB-FI-3]
     return tuple(sorted(columns, key=lambda column: (column.former or (column.writer_index,))[-1]))
 
 
 def _former(records: list[_Record], index: int) -> tuple[int, ...]:
-    """Return the chain of replaced columns, which goes to lower writer indexes, so that it ends."""
+    """Return the chain of replaced columns, newest first."""
     chain = []
     replaced = records[index].replaced
+    # the chain goes to lower writer indexes, so that it ends
     while 0 <= replaced < index and records[replaced].type_code < 0:
         chain.append(replaced)
         index, replaced = replaced, records[replaced].replaced

@@ -28,38 +28,21 @@ _CONVERTED = (Kind.CHAR, Kind.IPV4, Kind.GEOHASH, Kind.UUID, Kind.LONG128, Kind.
 
 @dataclass(frozen=True, slots=True)
 class NativeFiles:
-    """The native files of a snapshot.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-    dictionary : callable
-        Returns the values of a SYMBOL column.
-    frozen : bool
-        Whether no server writes to the files.
-    """
+    """The native files of a snapshot."""
 
     snapshot: Snapshot
     dictionary: Callable[[Column], pa.Array]
     frozen: bool
 
     def values(self, piece: Piece, column: Column, rows: range) -> Iterator[pa.Array]:
-        """Yield the values of a column in a range of rows of a piece.
-
-        Raises
-        ------
-        TableDamagedError
-            If a file is short, or files contradict each other.
-        UnsupportedTypeError
-        FileNotFoundError
-            If a file does not exist.
-        """
+        """Yield the values of a column in a range of rows of a piece."""
         of = column_type(column.type_code, column.name)
         files = self.snapshot.files(piece, column)
         top = min(files.top, piece.rows) if files else piece.rows
         missing = range(rows.start, min(rows.stop, top))
         if missing:
             yield absent(of, len(missing))
+        # the files begin with the row at the column top
         present = range(max(rows.start, top) - top, rows.stop - top)
         if not present or files is None:
             return
@@ -71,21 +54,13 @@ class NativeFiles:
                 yield from variable_values(of, data, index, present)
 
     def row_at(self, piece: Piece, time: int) -> int:
-        """Return the position of the first row whose designated timestamp is not less than a time in ticks.
-
-        The search reads single timestamps, so that it touches few pages of the file.
-
-        Raises
-        ------
-        TableDamagedError
-            If the file is short.
-        FileNotFoundError
-        """
+        """Return the position of the first row whose designated timestamp is not less than a time in ticks."""
         column = self.snapshot.metadata.timestamp
         files = self.snapshot.files(piece, column) if column else None
         if column is None or files is None:
             raise TableDamagedError("a piece has no designated timestamp", where=str(piece.folder))
         with TableFile(self.snapshot.path(piece, column, files, "d"), frozen=self.frozen) as data:
+            # reads of single timestamps touch few pages of the file [QDB-RD-3]
             return bisect_left(range(piece.rows), time, key=_time_reader(data, files))
 
     def _fixed(self, of: ColumnType, column: Column, data: TableFile, rows: range) -> Iterator[pa.Array]:

@@ -1,7 +1,4 @@
-"""Parquet partitions: the file ``data.parquet`` up to the size that the transaction names. Rules: [QDB-PQ].
-
-A server appends row groups and footers to the file and leaves the former bytes, so that the file is mapped.
-"""
+"""Parquet partitions: the file ``data.parquet`` up to the size that the transaction names. Rules: [QDB-PQ]."""
 
 from __future__ import annotations
 
@@ -38,25 +35,7 @@ class _Stored:
 
 
 class ParquetPartition:
-    """The file of a Parquet partition.
-
-    Parameters
-    ----------
-    folder : Path
-    size : int
-        The committed size of the file.
-    rows : int
-        The number of rows by the transaction.
-    metadata : Metadata
-
-    Raises
-    ------
-    TableDamagedError
-        If the file is short, is no Parquet file, or has another number of rows.
-    TableVersionError
-        If a sidecar requires an unknown feature.
-    FileNotFoundError
-    """
+    """The file of a Parquet partition: its first ``size`` bytes, with the ``rows`` of the transaction."""
 
     def __init__(self, folder: Path, size: int, rows: int, metadata: Metadata) -> None:
         self._path = folder / "data.parquet"
@@ -79,13 +58,7 @@ class ParquetPartition:
             )  # fmt: skip
 
     def values(self, column: Column, rows: range) -> Iterator[pa.Array]:
-        """Yield the values of a column in a range of rows.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column had another type when the file was written, and the change may lose values.
-        """
+        """Yield the values of a column in a range of rows."""
         now = column_type(column.type_code, column.name)
         stored = self._stored(column)
         if stored is None:
@@ -98,6 +71,7 @@ class ParquetPartition:
             for chunk in read.chunks:
                 values = changed_type(self._decoded(stored.type, chunk), stored.type, now, f"{self._path}")
                 part = values[chosen]
+                # positions count from the start of each chunk
                 chosen = slice(max(chosen.start - len(chunk), 0), max(chosen.stop - len(chunk), 0))
                 if len(part):
                     yield part
@@ -105,6 +79,7 @@ class ParquetPartition:
     def row_at(self, time: int) -> int:
         """Return the position of the first row whose designated timestamp is not less than a time in ticks."""
         count = len(self._starts) - 1
+        # the bounds in _pm save reads of row groups
         if self._bounds is not None:
             bounds = self._bounds
             group = bisect_left(range(count), time, key=lambda i: bounds[i][1])
@@ -182,6 +157,7 @@ def _content(path: Path, size: int) -> pa.Buffer:
             "a Parquet partition is shorter than its transaction says", where=str(path), found=f"{stored:,} bytes",
             expected=f"{size:,} bytes", hint=CHECKPOINT_HINT,
         )  # fmt: skip
+    # a server appends to the file and leaves the former bytes, so that the file can be mapped [QDB-PQ-2]
     with pa.memory_map(str(path)) as mapped:
         return mapped.read_buffer(size)
 

@@ -1,8 +1,4 @@
-"""The values of columns of ``data.parquet`` in the Arrow types of the table. Rules: [QDB-PQ].
-
-Many types have another form in Parquet than in native files, and another null. Values whose null differs go back to
-their native form first, so that one function decides what is null.
-"""
+"""The values of columns of ``data.parquet`` in the Arrow types of the table. Rules: [QDB-PQ]."""
 
 from __future__ import annotations
 
@@ -26,14 +22,7 @@ _GEOHASH_INTEGERS = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 
 
 def parquet_values(of: ColumnType, stored: pa.Array) -> pa.Array:
-    """Return values of a Parquet file in the Arrow type of their column type.
-
-    Parameters
-    ----------
-    of : ColumnType
-        The type with which the file was written.
-    stored : pa.Array
-    """
+    """Return values of a Parquet file in the Arrow type of the column type with which it was written."""
     if isinstance(stored, pa.ExtensionArray):
         stored = stored.storage
     match of.kind:
@@ -58,13 +47,7 @@ def parquet_values(of: ColumnType, stored: pa.Array) -> pa.Array:
 
 
 def changed_type(values: pa.Array, former: ColumnType, now: ColumnType, where: str) -> pa.Array:
-    """Return values that were written before a change of the column's type.
-
-    Raises
-    ------
-    UnsupportedTypeError
-        If the change does not keep every value: only the server knows what becomes of the values.
-    """
+    """Return values that were written before a change of the column's type [QDB-PQ-6]."""
     if former == now:
         return values
     if keeps_values(former, now):
@@ -72,6 +55,7 @@ def changed_type(values: pa.Array, former: ColumnType, now: ColumnType, where: s
             return values.cast(pa.utf8()).dictionary_encode().cast(now.arrow)
         with suppress(pa.ArrowInvalid):
             return values.cast(now.arrow)
+    # only the server knows what becomes of values without an exact form
     raise UnsupportedTypeError(
         "a Parquet partition has a column of a former type, whose values have no exact form in the new type",
         where=where, found=former.kind.name, expected=now.kind.name,
@@ -80,7 +64,7 @@ def changed_type(values: pa.Array, former: ColumnType, now: ColumnType, where: s
 
 
 def _through_native(of: ColumnType, stored: pa.Array, integers: pa.DataType, null: float) -> pa.Array:
-    """Return values by way of their native bytes."""
+    """Return values by way of their native form, so that one function decides what is null."""
     if stored.type != integers:
         stored = stored.view(integers) if stored.type.bit_width == integers.bit_width else stored.cast(integers)
     native = stored.fill_null(pa.scalar(null, integers)) if stored.null_count else stored
@@ -89,13 +73,13 @@ def _through_native(of: ColumnType, stored: pa.Array, integers: pa.DataType, nul
 
 
 def _wide(of: ColumnType, stored: pa.Array) -> pa.Array:
-    """Return UUIDs, which files store in the canonical order, or LONG256, which they store as native files do."""
     valid: Valid = np.asarray(stored.is_valid())
     _, content = stored.buffers()
     raw = np.frombuffer(content, np.uint8)[stored.offset * of.width : (stored.offset + len(stored)) * of.width]
     raw = raw.reshape(-1, of.width)
     if of.kind is Kind.LONG256:
         return long256_text(raw, valid)
+    # files have UUIDs in the canonical order, and the other types in that of native files
     return uuid_text(raw[:, ::-1] if of.kind is Kind.UUID else raw, valid)
 
 

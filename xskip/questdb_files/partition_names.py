@@ -1,7 +1,4 @@
-"""Names of partition folders, and bounds of partitions, by their times. Rules: [QDB-PN].
-
-Times are numbers of ticks since the Unix epoch in UTC; a table has a million or a thousand million ticks per second.
-"""
+"""Names of partition folders, and bounds of partitions, by their times. Rules: [QDB-PN]."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = ["Clock", "PartitionUnit", "Times"]
 
+#: Ticks since the Unix epoch in UTC.
 Times = npt.NDArray[np.int64]
 
 _EPOCH = date(1970, 1, 1)
@@ -33,16 +31,10 @@ class PartitionUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The unit of the partitions of a table and the unit of its times.
-
-    Attributes
-    ----------
-    unit : PartitionUnit
-    ticks : int
-        The number of ticks per second.
-    """
+    """The unit of the partitions of a table and the unit of its times."""
 
     unit: PartitionUnit
+    #: Per second: a million, or a thousand million for TIMESTAMP_NS.
     ticks: int
 
     @property
@@ -77,6 +69,7 @@ class Clock:
             case PartitionUnit.DAY:
                 return (days + 1) * self._day
             case PartitionUnit.WEEK:
+                # day 0 is a Thursday, so that (days + 3) % 7 is the number of days since Monday
                 return (days - (days + _EPOCH.weekday()) % 7 + 7) * self._day
             case PartitionUnit.MONTH:
                 return self._first_days(days.astype("datetime64[D]").astype("datetime64[M]") + 1)
@@ -111,6 +104,7 @@ class Clock:
         if self.unit is PartitionUnit.WEEK:
             year, week, weekday = day.isocalendar()
             name = f"{year:04}-W{week:02}-{weekday}"
+        # each part is named if it or a later one is not zero [QDB-PN-2]
         seconds, fraction = divmod(time % self._day, self.ticks)
         if seconds or fraction:
             name += f"T{seconds // 3600:02}"

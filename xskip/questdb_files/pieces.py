@@ -1,8 +1,4 @@
-"""The pieces of a table: partitions, and pieces of split partitions, with their bounds of time. Rules: [QDB-PN].
-
-A table can have tens of thousands of pieces, of which a query needs few. Bounds and numbers of rows are arrays, and the
-objects of pieces are created when they are needed.
-"""
+"""The pieces of a table: partitions, and pieces of split partitions, with their bounds of time. Rules: [QDB-PN]."""
 
 from __future__ import annotations
 
@@ -80,6 +76,8 @@ class Pieces(Sequence[Piece]):
             self._rows = np.full(min(transaction.rows, 1), transaction.rows)
             self._starts, self._ends = self._only_bounds()
             return
+        # A table can have tens of thousands of pieces, of which a query needs few. So rows and bounds are arrays, and
+        # objects of pieces are created when they are needed.
         self._rows = transaction.rows_of_pieces()
         self._starts, self._ends = self._bounds()
         if int(self._rows.sum()) != transaction.rows:
@@ -136,9 +134,10 @@ class Pieces(Sequence[Piece]):
         return starts, ends
 
     def _only_bounds(self) -> tuple[Times, Times]:
-        """Return the bounds of a table without partitions; servers leave the least time unknown."""
+        """Return the bounds of a table without partitions."""
         least, greatest = self._transaction.least, self._transaction.greatest
         designated = self._metadata.timestamp is not None
+        # servers leave the least time unknown
         known = designated and least <= greatest < _MAX
         return (
             np.full(len(self._rows), least if known else _MIN),

@@ -1,9 +1,4 @@
-"""Reads of a table as one transaction, while a server may write. Rules: [QDB-SN], [QDB-RD].
-
-A read copies the columns of each piece, and then checks whether the snapshot still proves them. Pieces that a server
-has replaced meanwhile are read from the next snapshot, together with the others, whose files are the same there: what
-a read returns is of one transaction.
-"""
+"""Reads of a table as one transaction, while a server may write. Rules: [QDB-SN], [QDB-RD]."""
 
 from __future__ import annotations
 
@@ -45,7 +40,7 @@ class _Reader:
     dictionaries: dict[tuple[str, int, int, int], pa.Array] = field(default_factory=dict)
 
     def forget(self, pieces: Sequence[Piece] | None) -> None:
-        """Drop what was read of pieces; None drops all, because the table was truncated."""
+        """Drop what was read of pieces; None drops all, because the table was truncated or dropped."""
         if pieces is None:
             self.parts.clear()
             self.dictionaries.clear()
@@ -54,15 +49,14 @@ class _Reader:
         self.parts = {key: part for key, part in self.parts.items() if key.record not in records}
 
     def read(self, chosen: Chosen) -> tuple[list[_Part], dict[int, FileStamp | None]] | None:
-        """Return the parts of the selection, and the stamps of their pieces from before they were read.
-
-        The result is None if the server has begun to change pieces since the snapshot.
-        """
+        """Return the parts and the stamps of their pieces, or None if a server has begun to change pieces meanwhile."""
         snapshot = chosen.snapshot
+        # the keys have the stamps from before anything is read [QDB-SN-3]
         pieces = list(snapshot.pieces.overlapping(chosen.start, chosen.end))
         keys = [snapshot.key(piece, chosen.columns) for piece in pieces]
         if not self.frozen and not snapshot.is_current():
             return None
+        # parts of a former snapshot with equal keys have the same rows, and are not read again [QDB-SN-4]
         self.parts = {key: self.parts[key] for key in keys if key in self.parts}
         for piece, key in zip(pieces, keys, strict=True):
             if key not in self.parts:
@@ -89,17 +83,7 @@ class _Reader:
 
 
 def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> pa.Table:
-    """Return rows of a table of one transaction.
-
-    Raises
-    ------
-    PredicateError
-        If the table lacks what the selection names.
-    TableChangedError
-        If a server changed the table during all attempts.
-    TableDamagedError
-        If a file is missing, short or contradicts another one.
-    """
+    """Return rows of a table of one transaction."""
     chosen, parts = _read_parts(place, selection, frozen=frozen)
     schema = schema_of(chosen.snapshot, chosen.columns)
     arrays = [
@@ -110,12 +94,7 @@ def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> pa.T
 
 
 def count_rows(place: TablePlace, selection: Selection, *, frozen: bool) -> int:
-    """Return the number of rows in a range of time, with reads of single timestamps.
-
-    Raises
-    ------
-    PredicateError, TableChangedError, TableDamagedError
-    """
+    """Return the number of rows in a range of time, with reads of single timestamps."""
     if not selection.has_range:
         return read_snapshot(place).transaction.rows
     _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=frozen)
@@ -134,6 +113,8 @@ def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
 
 def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Chosen, list[_Part]]:
     """Read until all parts are of one transaction."""
+    # After the parts of a snapshot were read, the snapshot must still prove them. Parts that it no longer proves are
+    # read from the next snapshot, and the others are kept if their keys are the same there.
     reader, retry = _Reader(frozen), Retry()
     while True:
         failure: XskipError | None = None

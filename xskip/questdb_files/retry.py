@@ -10,31 +10,21 @@ __all__ = ["Retry"]
 #: Attempts in total, and attempts in sequence during which no other transaction came.
 _MAX_ATTEMPTS = 40
 _MAX_UNCHANGED = 12
+#: In seconds.
 _LONGEST_WAIT = 0.1
 
 
 @dataclass(slots=True)
 class Retry:
-    """A bounded number of attempts, with waits that grow as long as a table does not change.
+    """A bounded number of attempts, with waits that grow as long as a table does not change."""
 
-    Attributes
-    ----------
-    attempts : int
-        The number of attempts that failed.
-    """
-
+    #: The number of attempts that failed.
     attempts: int = 0
     _unchanged: int = 0
     _version: int | None = None
 
     def wait(self, version: int | None) -> bool:
-        """Wait after an attempt that failed, and return whether another attempt is worth while.
-
-        Parameters
-        ----------
-        version : int or None
-            The transaction at the time of the attempt.
-        """
+        """Wait after a failed attempt at a transaction, and return whether another attempt is worth while."""
         self.attempts += 1
         self._unchanged = self._unchanged + 1 if version == self._version and self.attempts > 1 else 0
         self._version = version

@@ -21,35 +21,22 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns and the range of time to read of a snapshot.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-    columns : tuple of Column
-    start, end : int or None
-        The half-open range of the designated timestamp in ticks.
-    """
+    """The columns and the range of time to read of a snapshot."""
 
     snapshot: Snapshot
     columns: tuple[Column, ...]
+    #: The half-open range of the designated timestamp in ticks.
     start: int | None
     end: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The columns and the range of time to read of a table, whatever its transaction.
+    """The columns and the range of time to read of a table, whatever its transaction."""
 
-    Attributes
-    ----------
-    columns : tuple of str or None
-        None selects all columns.
-    start, end : datetime, int or None
-        The half-open range of the designated timestamp.
-    """
-
+    #: None selects all columns.
     columns: tuple[str, ...] | None = None
+    #: The half-open range of the designated timestamp.
     start: Time | None = None
     end: Time | None = None
 
@@ -59,14 +46,7 @@ class Selection:
         return self.start is not None or self.end is not None
 
     def of(self, snapshot: Snapshot) -> Chosen:
-        """Return what the selection is in a snapshot.
-
-        Raises
-        ------
-        PredicateError
-            If the table has no column with a name, if a range has a bound and the table no designated timestamp, or if
-            a bound is not a time.
-        """
+        """Return what the selection is in a snapshot, or raise an error if the table lacks what it names."""
         if self.has_range and snapshot.metadata.timestamp is None:
             raise PredicateError(
                 "a range of time needs a designated timestamp, and the table has none", where=str(snapshot.place.data)

@@ -13,10 +13,8 @@ _VERSIONS = (0, 1)
 
 
 def read_creation(place: TablePlace) -> int | None:
-    """Return the time at which a table was created, in microseconds, or None if its files do not have it.
-
-    Tables without a write-ahead log, and those of old servers, do not have it.
-    """
+    """Return the time at which a table was created, in microseconds, or None if its files do not have it [QDB-FI-6]."""
+    # tables without a write-ahead log do not have the file, and those of old servers do not have the time
     try:
         with (place.data / "txn_seq" / "_txnlog").open("rb") as file:
             data = file.read(_HEADER.size)

@@ -1,7 +1,6 @@
 """The file ``_pm`` beside ``data.parquet``, which servers from 9.4 on write. Rules: [QDB-PM].
 
-The layout is that of ``docs/parquet-metadata.md`` of QuestDB. A footer belongs to one size of ``data.parquet``, and
-names the footer before it: the footer whose size is the one in ``_txn`` counts.
+The layout is that of ``docs/parquet-metadata.md`` of QuestDB.
 """
 
 from __future__ import annotations
@@ -34,68 +33,41 @@ _DESIGNATED = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class SidecarColumn:
-    """A column of ``data.parquet``.
-
-    Attributes
-    ----------
-    name : str
-    writer_index : int
-        The position in ``_meta``, or -1.
-    type_code : int
-        The code of ``_meta``, or -1 if it is not known.
-    """
+    """A column of ``data.parquet``."""
 
     name: str
+    #: The position in ``_meta``, or -1.
     writer_index: int
+    #: The code of ``_meta``, or -1 if it is not known.
     type_code: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """A column in a row group.
-
-    Attributes
-    ----------
-    values : int
-    nulls : int or None
-    least, greatest : bytes or None
-        The bytes of the Parquet statistics.
-    """
+    """A column in a row group."""
 
     values: int
     nulls: int | None
+    #: The bytes of the Parquet statistics.
     least: bytes | None
     greatest: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group of ``data.parquet``.
-
-    Attributes
-    ----------
-    rows : int
-    chunks : tuple of ColumnChunk
-        In the order of the columns.
-    """
+    """A row group of ``data.parquet``."""
 
     rows: int
+    #: In the order of the columns.
     chunks: tuple[ColumnChunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """The content of ``_pm`` for one size of ``data.parquet``.
-
-    Attributes
-    ----------
-    columns : tuple of SidecarColumn
-    timestamp : int
-        The position of the designated timestamp among the columns, or -1.
-    groups : tuple of RowGroup
-    """
+    """The content of ``_pm`` for one size of ``data.parquet``."""
 
     columns: tuple[SidecarColumn, ...]
+    #: The position of the designated timestamp among the columns, or -1.
     timestamp: int
     groups: tuple[RowGroup, ...]
 
@@ -113,16 +85,7 @@ class Sidecar:
 
 
 def read_sidecar(path: Path, parquet_size: int) -> Sidecar:
-    """Return the content of ``_pm`` for a size of ``data.parquet``.
-
-    Raises
-    ------
-    TableVersionError
-        If the file requires a feature that this release does not know.
-    TableDamagedError
-        If the file is incomplete, its checksum differs, or it has no footer for the size.
-    FileNotFoundError
-    """
+    """Return the content of ``_pm`` for a size of ``data.parquet``."""
     with TableFile(path, frozen=False) as file:
         (size,) = struct.unpack("<Q", file.read(0, 8))
         data = bytes(file.read(0, size))
@@ -149,7 +112,8 @@ def _parse(data: bytes, parquet_size: int, path: Path) -> Sidecar:
 
 
 def _footer(data: bytes, parquet_size: int, path: Path) -> int:
-    """Return the place of the footer for a size, which the chain of footers from the last one on leads to."""
+    """Return the place of the last footer for a size [QDB-PM-2]."""
+    # each footer belongs to one size of data.parquet, and names the end of the footer before it
     end = len(data)
     for position in range(_MAX_FOOTERS):
         (length,) = _TRAILER.unpack_from(data, end - _TRAILER.size)
@@ -160,6 +124,7 @@ def _footer(data: bytes, parquet_size: int, path: Path) -> int:
         if position == 0 and zlib.crc32(data[8:check]) != _TRAILER.unpack_from(data, check)[0]:
             raise ValueError("another checksum")
         offset, parquet_footer, _, _, previous, _ = _FOOTER.unpack_from(data, place)
+        # data.parquet ends with its footer, the length of the footer in four bytes, and four bytes of magic
         if offset + parquet_footer + 8 == parquet_size:
             return int(place)
         if not 0 < previous < end:

@@ -43,23 +43,15 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class PieceKey:
-    """The identity of the content of a piece: two snapshots with equal keys have equal rows.
+    """The identity of the content of a piece: two snapshots with equal keys have equal rows [QDB-SN-7]."""
 
-    Attributes
-    ----------
-    table : tuple of int
-        See :attr:`Snapshot.identity`.
-    record : PartitionRecord
-    columns : tuple
-        For each column its writer index, its type, its files and the transaction of its symbol files.
-    stamp : FileStamp or None
-        That of the file of the designated timestamp or of ``data.parquet``. A squash can write rows of a former piece
-        into a file in place, and servers before the squash counter leave no other sign of it.
-    """
-
+    #: See :attr:`Snapshot.identity`.
     table: tuple[int, int]
     record: PartitionRecord
+    #: For each column its writer index, its type, its files and the transaction of its symbol files.
     columns: tuple[tuple[int, int, ColumnFiles | None, int], ...]
+    #: That of the file of the designated timestamp or of ``data.parquet``. A squash can write rows of a former piece
+    #: into a file in place, and servers before the squash counter leave no other sign of it.
     stamp: FileStamp | None
 
 
@@ -186,6 +178,7 @@ class Snapshot:
         TableDamagedError
             If ``_txn`` contradicts itself.
         """
+        # a table that was dropped and created again has another identifier [QDB-SN-5]
         if read_table_id(self.place.data / "_meta") != self.metadata.table_id:
             return None
         later = self._later()
@@ -196,10 +189,7 @@ class Snapshot:
         return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp, later))
 
     def _later(self) -> Transaction | Literal[True] | None:
-        """Return True if all pieces are as they were but for appended rows, or None if no file counts any more.
-
-        Otherwise the result is the last transaction, after which single pieces can count.
-        """
+        """Return True if rows were only appended, None if no file counts any more, or else the last transaction."""
         if _truncation_begun(self.place.data):
             return None
         try:
@@ -208,6 +198,7 @@ class Snapshot:
             now = _retried_transaction(self.place.data / "_txn")
         except FileNotFoundError:  # the table was dropped
             return None
+        # the result is the last transaction where single pieces can still count
         if now.truncate_version != self.transaction.truncate_version:
             return now
         if self.place.control != self.place.data:  # while there is a checkpoint, the server squashes nothing
@@ -215,12 +206,7 @@ class Snapshot:
         return True if now.partition_version == self.transaction.partition_version else now
 
     def _untouched(self, position: int, stamp: FileStamp | None, now: Transaction) -> bool:
-        """Return whether neither a squash nor a truncation can have written into a piece.
-
-        A server writes only after the rows that it has committed. If these are fewer than the rows of the piece, a
-        squash can have written some columns and not yet the stamped file. If not, what wrote into the piece is
-        committed, and the stamp shows it.
-        """
+        """Return whether neither a squash nor a truncation can have written into a piece."""
         piece = self.pieces[position]
         committed = now.rows_of_piece(piece.record.timestamp, piece.record.name_txn)
         if now.truncate_version != self.transaction.truncate_version:  # truncated, or other partitions were removed
@@ -228,6 +214,9 @@ class Snapshot:
                 return False
         elif piece.is_parquet:  # the file only grows
             return True
+        # A server writes only after the rows that it has committed. If these are fewer than the rows of the piece, a
+        # squash can have written some columns and not yet the stamped file. If not, what wrote into the piece is
+        # committed, and the stamp shows it [QDB-SN-3].
         if (committed is not None and committed < piece.rows) or (stamp is not None and not stamp.settled):
             return False
         try:
@@ -237,17 +226,7 @@ class Snapshot:
 
 
 def read_snapshot(place: TablePlace) -> Snapshot:
-    """Return the last transaction of a table.
-
-    Raises
-    ------
-    TableChangedError
-        If the files never were of one transaction, in all attempts.
-    TableDamagedError
-        If a file is missing or contradicts itself, in all attempts.
-    TableVersionError
-        If the format of the table is unknown.
-    """
+    """Return the last transaction of a table, after a bounded number of attempts."""
     retry = Retry()
     while True:
         damage: TableDamagedError | None = None
@@ -309,7 +288,7 @@ def _truncation_begun(folder: Path) -> bool:
 
 
 def _attempt(place: TablePlace) -> Snapshot | None:
-    """Return the transaction, or None if the three files are not of one transaction."""
+    """Return the transaction, or None if the three files are not of one transaction [QDB-SN-1]."""
     transaction = read_transaction(place.control / "_txn")
     if transaction is None or _truncation_begun(place.data):
         return None

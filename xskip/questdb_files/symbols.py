@@ -1,8 +1,4 @@
-"""The values of SYMBOL columns: the files ``.o`` and ``.c`` in the folder of the table. Rules: [QDB-TY].
-
-A truncation of the table cuts ``.o`` first and ``.c`` next, and only then commits. So the last offset is read a second
-time after the values: if it is the same, the values were whole when they were read.
-"""
+"""The values of SYMBOL columns: the files ``.o`` and ``.c`` in the folder of the table. Rules: [QDB-TY]."""
 
 from __future__ import annotations
 
@@ -24,21 +20,7 @@ _HEADER_BYTES = 64
 
 
 def read_symbols(offsets_path: Path, values_path: Path, count: int) -> pa.Array:
-    """Return the values of a SYMBOL column by key.
-
-    Parameters
-    ----------
-    offsets_path, values_path : Path
-        The files ``.o`` and ``.c``.
-    count : int
-        The number of values that the transaction has committed.
-
-    Raises
-    ------
-    TableDamagedError
-        If the files are short or contradict each other.
-    FileNotFoundError
-    """
+    """Return the first ``count`` values of a SYMBOL column, those that the transaction has committed, by key."""
     if count == 0:
         return pa.array([], pa.utf8())
     with TableFile(offsets_path, frozen=False) as offsets_file, TableFile(values_path, frozen=False) as values_file:
@@ -46,6 +28,8 @@ def read_symbols(offsets_path: Path, values_path: Path, count: int) -> pa.Array:
         if offsets[0] != 0 or (np.diff(offsets) < 4).any() or (offsets % 2).any():
             raise _contradiction(offsets_path)
         stored = np.frombuffer(values_file.read(0, int(offsets[-1])), np.uint16)
+        # A truncation of the table cuts .o first and .c next, and only then commits. So if the last offset is the same
+        # after the values were read, the values were whole.
         (last,) = struct.unpack("<q", offsets_file.read(_HEADER_BYTES + 8 * count, 8))
     lengths = (np.diff(offsets) - 4) // 2
     stated, units = split_lengths(stored, offsets[:-1] // 2)
@@ -55,10 +39,8 @@ def read_symbols(offsets_path: Path, values_path: Path, count: int) -> pa.Array:
 
 
 def one_dictionary(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return SYMBOL values with the same dictionary in all arrays.
-
-    Native pieces have the symbols of the table, of which later reads have more; Parquet pieces have only their own.
-    """
+    """Return SYMBOL values with the same dictionary in all arrays."""
+    # native pieces have the symbols of the table, of which later reads have more; Parquet pieces have only their own
     whole = max((array.dictionary for array in arrays), key=len, default=pa.array([], pa.utf8()))
     others = [array.dictionary for array in arrays if not _begins_with(whole, array.dictionary)]
     if others:
@@ -76,9 +58,10 @@ def _with_dictionary(array: pa.Array, whole: pa.Array) -> pa.Array:
 
 
 def _begins_with(whole: pa.Array, part: pa.Array) -> bool:
-    """Return whether an array begins with another one, without a comparison of values if both share their bytes."""
+    """Return whether an array begins with another one."""
     if len(part) == 0:
         return True
+    # arrays that share their bytes need no comparison of values
     if len(whole) == len(part) and whole.buffers()[1].address == part.buffers()[1].address:
         return bool(whole.offset == part.offset)
     return bool(whole.slice(0, len(part)).equals(part))

@@ -1,7 +1,4 @@
-"""Values of fixed width whose Arrow form is text: UUID, IPv4, LONG256, GEOHASH and CHAR. Rules: [QDB-TY].
-
-All functions work on whole columns. ``valid`` has a truth value for each row.
-"""
+"""Values of fixed width whose Arrow form is text: UUID, IPv4, LONG256, GEOHASH and CHAR. Rules: [QDB-TY]."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ __all__ = ["Bytes", "Valid", "char_text", "geohash_text", "ipv4_text", "long256_
            "uuid_text", "validity"]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
+#: A truth value for each row.
 Valid = npt.NDArray[np.bool_]
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -67,31 +65,19 @@ def char_text(units: npt.NDArray[np.uint16], valid: Valid) -> pa.Array:
 
 
 def utf16_text(units: npt.NDArray[np.uint16], lengths: npt.NDArray[np.int64], valid: Valid) -> pa.Array:
-    """Return text from UTF-16.
-
-    Parameters
-    ----------
-    units : array of uint16
-        The units of all rows, one row after the other.
-    lengths : array of int64
-        The number of units of each row.
-    valid : array of bool
-
-    Returns
-    -------
-    pa.Array
-        A surrogate without its partner becomes U+FFFD, because UTF-8 has no form for it.
-    """
+    """Return text from the UTF-16 units of all rows, one row after the other, and the number of units of each row."""
     if not (units >= 0x80).any():
         return _array(units.astype(np.uint8), lengths, valid)
     firsts = np.zeros(len(units) + 1, np.bool_)
     ends = np.cumsum(lengths)
     firsts[ends - lengths] = True
     high, low = units & 0xFC00 == 0xD800, units & 0xFC00 == 0xDC00
+    # the halves of a pair are in one row
     pairs = high[:-1] & low[1:] & ~firsts[1:-1]
     paired = np.zeros(len(units), np.bool_)
     paired[:-1] |= pairs
     paired[1:] |= pairs
+    # UTF-8 has no form for a surrogate without its partner, which becomes U+FFFD [QDB-TY-4]
     units = np.where((high | low) & ~paired, np.uint16(_REPLACEMENT), units)
     sizes = 1 + (units >= 0x80).astype(np.int64) + ((units >= 0x800) & ~paired)  # both halves of a pair take two bytes
     totals = np.concatenate([[0], np.cumsum(sizes)])

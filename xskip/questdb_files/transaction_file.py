@@ -1,8 +1,4 @@
-"""The file ``_txn``: the last transaction of a table, and the partitions it consists of. Rules: [QDB-FI].
-
-A writer fills the half of the file that is not in use and then raises the version at the start, whose parity selects
-the half. A record counts if the version is the same before and after the read of the record.
-"""
+"""The file ``_txn``: the last transaction of a table, and the partitions it consists of. Rules: [QDB-FI]."""
 
 from __future__ import annotations
 
@@ -36,71 +32,50 @@ _MAX_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """A partition, or a piece of a split partition, as ``_txn`` has it.
+    """A partition, or a piece of a split partition, as ``_txn`` has it."""
 
-    Attributes
-    ----------
-    timestamp : int
-        The least time that the piece can hold.
-    rows, name_txn : int
-    parquet_size : int or None
-        The committed size of ``data.parquet``; None for a native piece.
-    squashes : int
-        How often other pieces were appended to this piece, as newer servers count it.
-    stamp : int
-        The fourth field of the record as it is: newer servers stamp native pieces there.
-    remote : bool
-        Whether the data of the partition are in an object store only.
-    """
-
+    #: The least time that the piece can hold.
     timestamp: int
     rows: int
     name_txn: int
+    #: The committed size of ``data.parquet``; None for a native piece.
     parquet_size: int | None
+    #: How often other pieces were appended to this piece, as newer servers count it.
     squashes: int
+    #: The fourth field of the record as it is: newer servers stamp native pieces there.
     stamp: int
+    #: Whether the data of the partition are in an object store only.
     remote: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transaction:
-    """The content of ``_txn``.
-
-    Attributes
-    ----------
-    txn : int
-        The number of the transaction, which grows by each commit.
-    rows : int
-    last_rows : int
-        The rows of the last partition.
-    least, greatest : int
-        Bounds of the designated timestamp; for a table without partitions the least one is unknown.
-    metadata_version, column_version, truncate_version, partition_version : int
-        The versions of ``_meta`` and ``_cv`` that belong to the transaction, and those that change when the table is
-        truncated and when partitions are added, removed, split or joined.
-    sequencer_txn : int
-        The last transaction of the write-ahead log that the table contains.
-    symbol_counts : tuple of int
-    entries : array of int64
-        Four numbers for each piece, as they are in the file.
-    """
+    """The content of ``_txn``."""
 
     txn: int
     rows: int
+    #: The rows of the last partition.
     last_rows: int
+    #: The bounds of the designated timestamp; for a table without partitions the least one is unknown.
     least: int
     greatest: int
+    #: The versions of ``_meta`` and ``_cv`` that belong to the transaction.
     metadata_version: int
     column_version: int
+    #: Changes when the table is truncated and when partitions are removed.
     truncate_version: int
+    #: Changes when partitions are added, removed, split or joined.
     partition_version: int
+    #: The last transaction of the write-ahead log that the table contains.
     sequencer_txn: int
     symbol_counts: tuple[int, ...]
+    #: Four numbers for each piece, as they are in the file.
     entries: npt.NDArray[np.int64]
 
     def rows_of_pieces(self) -> npt.NDArray[np.int64]:
-        """Return the rows of each piece; those of the last one are in the head of the record, not in its entry."""
+        """Return the rows of each piece."""
         rows = self.entries[:, 1] & _ROWS_MASK
+        # the rows of the last piece are in the head of the record, not in its entry [QDB-FI-1]
         rows[-1:] = self.last_rows
         return rows
 
@@ -128,14 +103,7 @@ class Transaction:
 
 
 def read_version(path: Path) -> int:
-    """Return the version at the start of a file ``_txn`` or ``_cv``.
-
-    Raises
-    ------
-    TableDamagedError
-        If the file is shorter.
-    FileNotFoundError
-    """
+    """Return the version at the start of a file ``_txn`` or ``_cv``."""
     with path.open("rb") as file:
         data = file.read(_VERSION.size)
     if len(data) < _VERSION.size:
@@ -144,19 +112,14 @@ def read_version(path: Path) -> int:
 
 
 def read_transaction(path: Path) -> Transaction | None:
-    """Return the last transaction, or None if a writer committed another one meanwhile.
-
-    Raises
-    ------
-    TableDamagedError
-        If the file contradicts itself.
-    FileNotFoundError
-    """
+    """Return the last transaction, or None if a writer committed another one meanwhile."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         header = os.pread(descriptor, _HEADER_BYTES, 0)
         if len(header) < _HEADER_BYTES:
             raise _torn(path, f"{len(header)} bytes")
+        # A writer fills the half of the file that is not in use, and then raises the version, whose parity selects the
+        # half. So a record counts if the version is the same after the read [QDB-FI-1].
         (version,) = _VERSION.unpack_from(header)
         offset, symbol_bytes, partition_bytes = _HALF.unpack_from(header, _HALVES_AT[version & 1])
         size = _SYMBOLS_AT + symbol_bytes + 4 + partition_bytes

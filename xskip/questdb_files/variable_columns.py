@@ -1,7 +1,6 @@
 """Columns whose values vary in size: STRING, BINARY, VARCHAR and ARRAY. Rules: [QDB-TY].
 
-The file ``.i`` says where the value of each row is in the file ``.d``. Ranges of ``.d`` become rows by Arrow's
-``take``, on an array that has the wanted ranges at odd places and the gaps between them at even places.
+The file ``.i`` says where the value of each row is in the file ``.d``.
 """
 
 from __future__ import annotations
@@ -31,21 +30,7 @@ _OFFSET_MASK = (1 << 48) - 1
 
 
 def variable_values(of: ColumnType, data: TableFile, index: TableFile, rows: range) -> Iterator[pa.Array]:
-    """Yield the values of rows in arrays of limited size.
-
-    Parameters
-    ----------
-    of : ColumnType
-    data, index : TableFile
-        The files ``.d`` and ``.i``.
-    rows : range
-        Positions in the files.
-
-    Raises
-    ------
-    TableDamagedError
-        If the files contradict each other.
-    """
+    """Yield the values of a range of positions in the files ``.d`` and ``.i``, in arrays of limited size."""
     if not rows:
         return
     try:
@@ -125,9 +110,10 @@ def _varchar_part(data: TableFile, entries: Bytes, sizes: _Longs, flags: tuple[V
 
 
 def _inlined(entries: Bytes, sizes: _Longs, valid: Valid) -> pa.Array:
-    """Return the values in the entries themselves: they follow the first byte."""
+    """Return the values in the entries themselves."""
     shown = np.arange(_MAX_INLINED) < np.where(valid, sizes, 0)[:, None]
     offsets = np.concatenate([[0], np.cumsum(np.where(valid, sizes, 0))])
+    # the text follows the first byte of the entry
     return _large_binary(offsets, entries[:, 1 : 1 + _MAX_INLINED][shown], valid)
 
 
@@ -148,25 +134,13 @@ def _arrays(of: ColumnType, data: TableFile, index: TableFile, rows: range) -> p
 
 
 def array_values(dimensions: int, raw: Bytes, starts: _Longs, sizes: _Longs) -> pa.Array:
-    """Return arrays of doubles from ranges of bytes: the lengths in 32 bits each, filled up to 64 bits, and elements.
-
-    Parameters
-    ----------
-    dimensions : int
-    raw : numpy.ndarray
-    starts, sizes : numpy.ndarray
-        The place of each value. A value without bytes is null.
-
-    Raises
-    ------
-    ValueError
-        If a range does not have the size of its shape.
-    """
+    """Return arrays of doubles from ranges of bytes [QDB-PQ-9]; a range without bytes is null."""
     valid: Valid = sizes > 0
     shapes = np.zeros((len(sizes), dimensions), np.int64)
     values = pa.array([], pa.float64())
     if valid.any():
         at, lengths = starts[valid], sizes[valid]
+        # a value has its lengths in 32 bits each, filled up to 64 bits, and then its elements
         head = (4 * dimensions + 7) // 8 * 8
         _demand("sizes of arrays", holds=bool((lengths >= head).all()))
         shapes[valid] = raw[at[:, None] + np.arange(4 * dimensions)].view(np.int32)
@@ -208,6 +182,8 @@ def _taken(raw: Bytes, starts: _Longs, ends: _Longs, valid: Valid | None = None)
     if valid is None and len(starts) and (starts[1:] == ends[:-1]).all() and (ends >= starts).all():
         _demand("places of values", holds=bool(starts[0] >= 0 and ends[-1] <= len(raw)))
         return _large_binary(np.append(starts, ends[-1]), raw)
+    # Arrow's take makes rows of ranges: it gets an array that has the wanted ranges at odd places and the gaps between
+    # them at even places.
     order = np.argsort(starts, kind="stable")
     first, last = starts[order], ends[order]
     _demand("places of values", holds=len(first) == 0 or bool(first[0] >= 0 and last[-1] <= len(raw)))
