@@ -13,13 +13,7 @@ __all__ = ["session_or_active"]
 
 
 def session_or_active(spark: SparkSession | None) -> SparkSession:
-    """Return a session, or else the active one of the thread, or else the default session.
-
-    Raises
-    ------
-    DatasetError
-        If there is none.
-    """
+    """Return a session, or else the active one of the thread, or else the default session."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 

@@ -132,14 +132,12 @@ def _deduplicated(rows: DataFrame, keys: list[int], ties: list[int] | None, mode
 
 
 def _merged(existing: DataFrame, new: DataFrame, keys: list[int], mode: Mode) -> DataFrame:
-    """Return the rows after an insert.
-
-    One full outer join reads both DataFrames once. If it read the new rows twice, to remove the rows that they replace
-    and to add them, then a source that changes meanwhile could lose a row.
-    """
+    """Return the rows after an insert."""
     from pyspark.sql import functions as F
 
     equal = reduce(and_, (F.col(f"e{key}").eqNullSafe(F.col(f"n{key}")) for key in keys))
+    # One full outer join reads both DataFrames once [QDB-FN-8]. If it read the new rows twice, to remove the rows that
+    # they replace and to add them, then a source that changes meanwhile could lose a row.
     joined = existing.withColumn("existed", F.lit(True)).join(new.withColumn("inserted", F.lit(True)), equal, "full")
     wins, kept, other = ("inserted", "n", "e") if mode == "upsert" else ("existed", "e", "n")
     return joined.select(

@@ -1,8 +1,4 @@
-"""The export of partitions to files in one commit. Rules: [QDB-CT].
-
-An export writes files with names of its own, reads them back, and then commits a record that names them. Files without
-a record do not count.
-"""
+"""The export of partitions to files in one commit. Rules: [QDB-CT]."""
 
 from __future__ import annotations
 
@@ -135,25 +131,7 @@ class ExportResult(KeyValueView):
 
 
 class Export:
-    """An export of a table.
-
-    Parameters
-    ----------
-    place : TablePlace
-        The folders of the table.
-    to : str
-        The folder of the cold tier.
-    file_format : str
-        ``parquet`` or ``avro``.
-    options : ExportOptions
-
-    Raises
-    ------
-    ArgumentError
-        If the folder is no path.
-    DatasetError
-        If the format is another one, or if the folder of the cold tier is within the table or its database.
-    """
+    """An export of a table into the folder of a cold tier, as ``parquet`` or ``avro``."""
 
     def __init__(self, place: TablePlace, to: str, file_format: str, options: ExportOptions) -> None:
         if file_format not in FORMATS:
@@ -172,19 +150,7 @@ class Export:
         self._announcements = Announcements(self._records)
 
     def run(self, until: datetime, indexes: Sequence[Index]) -> ExportResult:
-        """Copy the partitions that end before a time, and commit them.
-
-        Parameters
-        ----------
-        until : datetime
-            The time at which a partition must have ended.
-        indexes : sequence of Index
-            The indexes that the first export creates.
-
-        Returns
-        -------
-        ExportResult
-        """
+        """Copy the partitions that end before a time, and commit them; the first export creates the indexes."""
         started = time.monotonic()
         snapshot, tier = self._state()
         columns = _all_columns(snapshot)
@@ -194,6 +160,8 @@ class Export:
         if plan.copied:
             form = self._form(snapshot, columns, tier)
             folders = [folder_of(snapshot.metadata.clock, p.start, form.prefix) for p in plan.copied]
+            # The files have names of their own, and are read back before the commit of a record that names them. Files
+            # without a record do not count.
             with self._announcements.announced(folders) as token:
                 form = replace(form, options={**form.options, "mapreduce.output.basename": token})
                 exported = self._unchanged(snapshot, self._copied(snapshot, columns, plan, form))
@@ -215,7 +183,6 @@ class Export:
             known = tier.number
 
     def _tier(self, snapshot: Snapshot) -> ColdTier:
-        """Return what is exported already."""
         tier = self._records.of_table(snapshot, self._format)
         if tier.format != self._format:
             raise DatasetError(
@@ -259,7 +226,6 @@ class Export:
     def _exported(
         self, snapshot: Snapshot, hot: HotPartition, files: tuple[ColdFile, ...], found: Mapping[str, FileRows]
     ) -> ColdPartition:
-        """Return a partition as it is in files."""
         rows = [found[file.path] for file in files if file.path in found]
         times = some(time for of in rows for time in of.times)
         samples = samples_of(self._place, snapshot.metadata.columns, times)
@@ -303,6 +269,7 @@ class Export:
         placed = [replace(partition, layout=layouts.index(layout)) for partition in exported]
         now = int(time.time() * 1000)
         unread = [file for file in tier.replaced if file.at < now - _UNREAD_MS]
+        # queries that began before can still read these files
         stale = [Replaced(path, now) for path in sorted(_paths(p for p in plan.replaced if p.start in copied))]
         partitions = tuple(sorted([*kept, *placed], key=lambda partition: partition.start))
         replaced = (*(file for file in tier.replaced if file not in unread), *stale)

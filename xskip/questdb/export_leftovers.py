@@ -1,7 +1,4 @@
-"""Files of exports that ended before their commit. Rules: [QDB-CT-7].
-
-An export announces its folders before it writes the first file, under a token with which the names of its files begin.
-"""
+"""Files of exports that ended before their commit. Rules: [QDB-CT-7]."""
 
 from __future__ import annotations
 
@@ -25,12 +22,7 @@ _ENDED_MS = 7 * _DAY_MS
 
 
 class Announcements:
-    """The exports of a cold tier that have begun and not ended.
-
-    Parameters
-    ----------
-    records : ColdRecords
-    """
+    """The exports of a cold tier that have begun and not ended."""
 
     def __init__(self, records: ColdRecords) -> None:
         self._records = records
@@ -38,13 +30,8 @@ class Announcements:
 
     @contextmanager
     def announced(self, folders: Sequence[str]) -> Iterator[str]:
-        """Run the body with the token of an export. If the body fails, remove the files of the export.
-
-        Parameters
-        ----------
-        folders : sequence of str
-            The folders below the root into which the export writes.
-        """
+        """Run the body with the token of an export. If the body fails, remove what the export wrote into folders."""
+        # the names of the files of an export begin with its token, which is announced before the first file is written
         token = uuid.uuid4().hex
         self._storage.put_if_absent(self._path(token), json.dumps([*folders]).encode())
         try:
@@ -59,13 +46,7 @@ class Announcements:
             self._storage.remove([self._path(token)])
 
     def check(self, token: str) -> None:
-        """Check that no other export has removed the files of an export.
-
-        Raises
-        ------
-        TableChangedError
-            If the export has lasted so long that another one counted it as ended.
-        """
+        """Check that no other export has removed the files of an export, because it has counted this one as ended."""
         if not any(entry.name == token + _SUFFIX for entry in self._records.files(_FOLDER)):
             raise TableChangedError(
                 "another export has removed the files of this export, which has lasted for more than a week",

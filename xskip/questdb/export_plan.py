@@ -33,36 +33,17 @@ _FOLDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """A plan of an export.
-
-    Attributes
-    ----------
-    copied : tuple of HotPartition
-        The partitions to copy.
-    kept : tuple of ColdPartition
-        The former exports that still count; those whose rows the table has dropped are marked.
-    replaced : tuple of ColdPartition
-        The former exports of partitions that are copied again.
-    """
+    """The partitions that an export copies, and what becomes of the former exports."""
 
     copied: tuple[HotPartition, ...]
+    #: The former exports that still count; those whose rows the table has dropped are marked.
     kept: tuple[ColdPartition, ...]
+    #: The former exports of partitions that are copied again.
     replaced: tuple[ColdPartition, ...]
 
 
 def border(older_than: str | timedelta | datetime) -> datetime:
-    """Return the time at which a partition must have ended.
-
-    Raises
-    ------
-    PredicateError
-        If the argument is not an age or a time.
-
-    Examples
-    --------
-    >>> border(datetime(2026, 1, 1))
-    datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
-    """
+    """Return the time at which a partition must have ended; a time without a zone is in UTC."""
     if isinstance(older_than, datetime):
         return older_than if older_than.tzinfo else older_than.replace(tzinfo=timezone.utc)
     try:
@@ -81,25 +62,7 @@ def border(older_than: str | timedelta | datetime) -> datetime:
 
 
 def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Changed | None) -> ExportPlan:
-    """Return the plan of an export.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    tier : ColdTier
-        What is exported already.
-    until : datetime
-        The time at which a partition must have ended.
-    changed : {"merged", "dropped"}, optional
-        What became of exported rows whose partition has changed, where its rows do not tell.
-
-    Raises
-    ------
-    DatasetError
-        If the table has no partitions, or if it is not known what became of exported rows.
-    PredicateError
-        If there is no such change.
-    """
+    """Return the plan of an export of the partitions that end before a time."""
     if changed is not None and changed not in get_args(Changed):
         raise PredicateError(
             "a change does not exist", where="changed", found=repr(changed), expected="'merged' or 'dropped'"
@@ -122,6 +85,7 @@ def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Ch
                 replaced.append(exported)
             case _:
                 kept.append(exported)
+    # if a later export of a partition still has its rows, the partition is not copied, and its former exports stay
     kept += [exported for exported in replaced if exported.start not in open_ones]
     replaced = [exported for exported in replaced if exported.start in open_ones]
     kept.sort(key=lambda exported: exported.start)
@@ -134,18 +98,8 @@ def folder_units(clock: Clock) -> tuple[str, ...]:
 
 
 def folder_of(clock: Clock, start: int, prefix: str) -> str:
-    """Return the folder of the files of a partition.
+    """Return the folder of the files of a partition, from its start in ticks; a prefix is before the names of units.
 
-    Parameters
-    ----------
-    clock : Clock
-    start : int
-        The start of the partition in ticks.
-    prefix : str
-        The text before the names of units.
-
-    Examples
-    --------
     >>> folder_of(Clock(PartitionUnit.DAY, 1_000_000), 86_400_000_000, "")
     'year=1970/month=01/day=02'
     """

@@ -23,16 +23,7 @@ _RANGES = 32
 
 
 def rows_in(table: DataFrame, timestamp: Column, ranges: Sequence[tuple[int, int]]) -> DataFrame:
-    """Return the rows of a table in some ranges of its designated timestamp, in the order of the ranges.
-
-    Parameters
-    ----------
-    table : DataFrame
-    timestamp : Column
-        The designated timestamp.
-    ranges : sequence of tuple of int
-        Half-open ranges in ticks, ascending; at least one.
-    """
+    """Return the rows of a table in half-open, ascending ranges of ticks, in their order; there is at least one."""
     groups = [ranges[i : i + _RANGES] for i in range(0, len(ranges), _RANGES)]
     parts = [table.where(reduce(or_, (_between(timestamp, *bounds) for bounds in group))) for group in groups]
     while len(parts) > 1:  # a chain of many unions is a plan too deep for Spark

@@ -54,40 +54,25 @@ _ACCURACY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FileForm:
-    """The form of files.
-
-    Attributes
-    ----------
-    format : str
-    prefix : str
-        The result of :func:`prefix_of`.
-    options : mapping of str to str
-        The options of Spark's writer.
-    columns : tuple of ColdColumn
-        The result of :func:`stored_columns`.
-    timestamp : ColdColumn
-        The designated timestamp among the columns.
-    """
+    """The form of files."""
 
     format: str
+    #: The result of :func:`prefix_of`.
     prefix: str
+    #: The options of Spark's writer.
     options: Mapping[str, str]
+    #: The result of :func:`stored_columns`.
     columns: tuple[ColdColumn, ...]
+    #: The designated timestamp among the columns.
     timestamp: ColdColumn
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of a file that was read back.
-
-    Attributes
-    ----------
-    rows : int
-    times : tuple of int
-        Some of the timestamps in ticks, the least and the greatest among them.
-    """
+    """The rows of a file that was read back."""
 
     rows: int
+    #: Some of the timestamps in ticks, the least and the greatest among them.
     times: tuple[int, ...]
 
 
@@ -98,11 +83,8 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
 
 
 def prefix_of(columns: Sequence[Column], clock: Clock, tier: ColdTier) -> str:
-    """Return the text before the names of the folders' units.
-
-    It is that of the former exports, because Spark reads no folders of two forms. In the first export, it is one with
-    which no column of the table has such a name.
-    """
+    """Return the text before the names of folders' units, which keeps them apart from names of columns [QDB-CT-2]."""
+    # the former exports decide, because Spark reads no folders of two forms
     for path in (file.path for partition in tier.partitions for file in partition.files):
         return path.partition("year=")[0]
     names = {column.name.lower() for column in columns}
@@ -113,7 +95,7 @@ def prefix_of(columns: Sequence[Column], clock: Clock, tier: ColdTier) -> str:
 
 
 def stored_columns(columns: Sequence[Column], clock: Clock, prefix: str) -> tuple[ColdColumn, ...]:
-    """Return the columns of files. A column has another name there if it has that of a folder's unit."""
+    """Return the columns of files, where a column with the name of a folder's unit has another name [QDB-CT-2]."""
     units = {prefix + unit for unit in folder_units(clock)}
     taken = units | {column.name.lower() for column in columns}
     stored = []
@@ -127,40 +109,20 @@ def stored_columns(columns: Sequence[Column], clock: Clock, prefix: str) -> tupl
 
 
 def write(rows: DataFrame, columns: Sequence[Column], clock: Clock, to: str, form: FileForm) -> None:
-    """Write rows of a table into the folders of their partitions, in the order of the table.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of the table in its order.
-    columns : sequence of Column
-        The columns of the table.
-    clock : Clock
-    to : str
-        The folder of the cold tier.
-    form : FileForm
-    """
+    """Write rows of a table, which are in its order, into the folders of their partitions."""
     from pyspark.sql import functions as F
 
     names = {column.name: stored.name for column, stored in zip(columns, form.columns, strict=True)}
     renamed = rows.withColumnsRenamed({name: stored for name, stored in names.items() if name != stored})
     units = {form.prefix + unit: value for unit, value in _unit_values(clock, form.timestamp).items()}
     placed = renamed.withColumns({**units, _POSITION: F.monotonically_increasing_id()})
+    # the position keeps rows with equal times in the order of the table
     ordered = placed.sortWithinPartitions(*units, F.col(in_backticks(form.timestamp.name)), _POSITION).drop(_POSITION)
     ordered.write.format(form.format).partitionBy(*units).mode("append").options(**form.options).save(to)
 
 
 def read_back(spark: SparkSession, paths: Sequence[str], clock: Clock, form: FileForm) -> dict[str, FileRows]:
-    """Return the rows of files by their paths below the folder of the cold tier.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        The full paths of the files.
-    clock : Clock
-    form : FileForm
-    """
+    """Return the rows of files, by their paths below the folder of the cold tier."""
     from pyspark.sql import functions as F
 
     time = F.col(in_backticks(form.timestamp.name))

@@ -20,24 +20,7 @@ _UNORDERED = ("geography", "geometry", "interval", "variant")
 
 
 def positions(df: DataFrame, names: Names, argument: str) -> list[int]:
-    """Return the positions of columns, each once.
-
-    A name is compared without regard to case if no column has it exactly [QDB-RD-1].
-
-    Parameters
-    ----------
-    df : DataFrame
-        The DataFrame with the columns.
-    names : str or sequence of str
-        The names.
-    argument : str
-        The argument that has the names, for error messages.
-
-    Raises
-    ------
-    PredicateError
-        If no column or several columns have a name.
-    """
+    """Return the positions of columns, each once; an error names the argument that has the names."""
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         raise PredicateError(
@@ -48,15 +31,7 @@ def positions(df: DataFrame, names: Names, argument: str) -> list[int]:
 
 
 def sortable_positions(df: DataFrame, names: Names, argument: str) -> list[int]:
-    """Return the positions of columns whose values have an order.
-
-    Raises
-    ------
-    PredicateError
-        If no column or several columns have a name.
-    UnsupportedTypeError
-        If a type has no order, such as a map.
-    """
+    """Return the positions of columns whose values have an order."""
     found = positions(df, names, argument)
     for field in (df.schema.fields[position] for position in found):
         if not _has_order(field.dataType):
@@ -68,13 +43,7 @@ def sortable_positions(df: DataFrame, names: Names, argument: str) -> list[int]:
 
 
 def check_batch(df: DataFrame, argument: str) -> None:
-    """Check that an argument is a DataFrame with an end.
-
-    Raises
-    ------
-    DatasetError
-        If it is a stream or something else.
-    """
+    """Check that an argument is a DataFrame with an end."""
     if not hasattr(df, "isStreaming"):
         raise DatasetError("the argument is not a DataFrame of Spark", where=argument, found=type(df).__name__)
     if df.isStreaming:
@@ -86,6 +55,7 @@ def check_batch(df: DataFrame, argument: str) -> None:
 
 def _position(df: DataFrame, name: str, argument: str) -> int:
     exact = [i for i, column in enumerate(df.columns) if column == name]
+    # case does not count if no column has the name exactly [QDB-RD-1]
     found = exact or [i for i, column in enumerate(df.columns) if column.lower() == name.lower()]
     if len(found) != 1:
         raise PredicateError(

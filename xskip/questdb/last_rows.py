@@ -1,10 +1,4 @@
-"""The first or the last row of each combination of keys, by an aggregation.
-
-Spark aggregates in a hash table if each value of the aggregation has a fixed width, and sorts the rows otherwise. So
-there are two forms. In the *row form*, one aggregate has all columns of a row and an order of any type. In the *column
-form*, each column has an aggregate of its own. All of them have the same order, are updated and merged with the same
-rows in the same sequence, and so select the same row, also among rows of equal order.
-"""
+"""The first or the last row of each combination of keys, by an aggregation."""
 
 from __future__ import annotations
 
@@ -26,54 +20,30 @@ _KEPT = {"boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp",
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of rows.
+    """An order of rows."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The sort keys, with nulls first.
-    fixed : bool
-        Whether there is one sort key, without nulls and of fixed width.
-    first : bool
-        Whether to select the first row instead of the last one.
-    """
-
+    #: The sort keys, with nulls first.
     columns: tuple[Column, ...]
+    #: Whether there is one sort key, without nulls and of fixed width.
     fixed: bool = False
+    #: Whether to select the first row instead of the last one.
     first: bool = False
 
 
 def numbered(df: DataFrame, prefix: str) -> DataFrame:
-    """Return a DataFrame whose columns have a prefix and their positions as names, so that names are never ambiguous.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Any DataFrame.
-    prefix : str
-        The prefix.
-    """
+    """Return a DataFrame whose columns are named by a prefix and their positions, so that no name is ambiguous."""
     return df.toDF(*(f"{prefix}{position}" for position in range(len(df.columns))))
 
 
 def selected_rows(df: DataFrame, keys: Sequence[int], order: Order, shown: int) -> DataFrame:
-    """Return one row for each combination of keys; nulls are equal.
-
-    Parameters
-    ----------
-    df : DataFrame
-        A DataFrame with names that are not ambiguous.
-    keys : sequence of int
-        The positions of the keys.
-    order : Order
-        The order of the rows.
-    shown : int
-        The number of columns that the result has, which are the first ones.
-    """
+    """Return one row for each combination of keys, with the first columns of the DataFrame; null keys are equal."""
     fields = df.schema.fields[:shown]
     kept = {position for position in keys if fields[position].dataType.simpleString() in _KEPT}
     rest = [field for position, field in enumerate(fields) if position not in kept]
     groups = [df[fields[key].name].alias(_group(fields[key])) for key in keys]
+    # Spark aggregates in a hash table if each value of the aggregation has a fixed width, and sorts the rows otherwise.
+    # So there are two forms: for any order and any columns, one aggregate has all columns of a row; for fixed widths,
+    # each column has an aggregate.
     by_column = order.fixed and all(_is_fixed(field) for field in rest)
     aggregates, values = _column_form(rest, order) if by_column else _row_form(rest, order)
     rows = df.groupBy(*groups).agg(*aggregates) if aggregates else df.select(*groups).distinct()
@@ -82,6 +52,8 @@ def selected_rows(df: DataFrame, keys: Sequence[int], order: Order, shown: int) 
 
 
 def _column_form(fields: Sequence[StructField], order: Order) -> tuple[list[Column], dict[str, str]]:
+    # All aggregates have the same order, are updated and merged with the same rows in the same sequence, and so select
+    # the same row, also among rows of equal order.
     aggregates = [_extreme(field.name, order, order.columns[0]).alias(f"a_{field.name}") for field in fields]
     return aggregates, {field.name: f"a_{field.name}" for field in fields}
 
