@@ -28,21 +28,7 @@ def layout_of(columns: Sequence[Column]) -> tuple[ColdColumn, ...]:
 
 
 def _changes_of(snapshot: Snapshot, columns: Sequence[Column], layout: Sequence[ColdColumn]) -> _Changes:
-    """Return the columns whose values Spark does not find in files by name, type and null alone.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    columns : sequence of Column
-        The columns of the table.
-    layout : sequence of ColdColumn
-        The columns of the files.
-
-    Raises
-    ------
-    UnsupportedTypeError
-        If the type of a column has changed and values may have no exact form in the new one.
-    """
+    """Return the columns whose values Spark does not find in files by name, type and null alone [QDB-CT-8]."""
     by_index = {column.writer_index: column for column in layout}
     names = {column.name.lower() for column in layout}
     changes: dict[str, ColdColumn | None] = {}
@@ -51,6 +37,7 @@ def _changes_of(snapshot: Snapshot, columns: Sequence[Column], layout: Sequence[
         now = column_type(column.type_code, column.name)
         if stored is None:
             if not now.nullable or column.name.lower() in names:
+                # Spark would read null instead of zero, or the values of another column with this name
                 changes[column.name] = None
         elif stored.name != column.name or stored.type_code != column.type_code:
             former = column_type(stored.type_code, stored.name)
@@ -120,8 +107,9 @@ def _absent(column: Column) -> str:
 
 
 def _stored_type(stored: ColdColumn | Column, file_format: str) -> Any:
-    """Return the Spark type of a column in files; Avro has no integers of fewer than 32 bits."""
+    """Return the Spark type of a column in files."""
     kind = spark_type(stored.type_code, stored.name)
+    # Avro has no integers of fewer than 32 bits
     return "integer" if file_format == "avro" and kind in ("byte", "short") else kind
 
 

@@ -1,8 +1,4 @@
-"""Partitions of a table that were exported: the records of the folder that has them. Rules: [QDB-CT].
-
-The folder ``_questdb`` of a cold tier has numbered records. The last one has everything that is exported. Each export
-adds a record, and is one commit: files without a record do not count.
-"""
+"""Partitions of a table that were exported: the records of the folder that has them. Rules: [QDB-CT]."""
 
 from __future__ import annotations
 
@@ -34,144 +30,82 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class ColdColumn:
-    """A column of files.
+    """A column of files."""
 
-    Attributes
-    ----------
-    writer_index : int
-        The index that stays with the column in QuestDB when the column is renamed.
-    name : str
-        The name in the files.
-    type_code : int
-        The type in QuestDB.
-    """
-
+    #: The index that stays with the column in QuestDB when the column is renamed.
     writer_index: int
+    #: In the files.
     name: str
+    #: In QuestDB.
     type_code: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColdFile:
-    """A file with rows of one partition.
+    """A file with rows of one partition."""
 
-    Attributes
-    ----------
-    path : str
-        The path below the folder of the cold tier.
-    size : int
-        The size in bytes.
-    modified : int
-        The modification time in milliseconds since the epoch.
-    """
-
+    #: The path below the folder of the cold tier.
     path: str
     size: int
+    #: In milliseconds since the epoch.
     modified: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColdPartition:
-    """Rows of a partition that one export copied.
+    """Rows of a partition that one export copied."""
 
-    Attributes
-    ----------
-    start, end : int
-        The half-open bounds of the partition in ticks.
-    rows : int
-    key : str
-        The identity of the rows in the table [QDB-CT-3].
-    samples : tuple of Sample
-        Some of the rows, the first and the last one among them.
-    layout : int
-        The position in :attr:`ColdTier.layouts` of the columns of the files.
-    files : tuple of ColdFile
-    dropped : bool
-        Whether the table has dropped the rows.
-    """
-
+    #: The half-open bounds of the partition in ticks.
     start: int
     end: int
     rows: int
+    #: The identity of the rows in the table [QDB-CT-3].
     key: str
+    #: Some of the rows, the first and the last one among them.
     samples: tuple[Sample, ...]
+    #: The position in :attr:`ColdTier.layouts` of the columns of the files.
     layout: int
     files: tuple[ColdFile, ...]
+    #: Whether the table has dropped the rows.
     dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A file whose rows are in another file since a later export.
+    """A file whose rows are in another file since a later export."""
 
-    Attributes
-    ----------
-    path : str
-        The path below the folder of the cold tier.
-    at : int
-        The time of the replacement in milliseconds since the epoch.
-    """
-
+    #: The path below the folder of the cold tier.
     path: str
+    #: The time of the replacement in milliseconds since the epoch.
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColdTier:
-    """The content of a record.
+    """The content of a record."""
 
-    Attributes
-    ----------
-    number : int
-        The number of the record; 0 if nothing is exported.
-    table_id : int
-        The identifier of the table.
-    format : str
-        The format of the files: ``parquet`` or ``avro``.
-    layouts : tuple of tuple of ColdColumn
-        The columns of files.
-    partitions : tuple of ColdPartition
-        Sorted by time, and those of one partition in the order of their exports.
-    replaced : tuple of Replaced
-        Files that can be removed when no query reads them any more.
-    created : int or None
-        The time at which the table was created, in microseconds, if its files have it [QDB-FI-6].
-    """
-
+    #: The number of the record; 0 if nothing is exported.
     number: int
     table_id: int
     format: str
     layouts: tuple[tuple[ColdColumn, ...], ...] = ()
+    #: Sorted by time, and those of one partition in the order of their exports.
     partitions: tuple[ColdPartition, ...] = ()
+    #: Files that can be removed when no query reads them any more.
     replaced: tuple[Replaced, ...] = ()
+    #: The time at which the table was created, in microseconds, if its files have it [QDB-FI-6].
     created: int | None = None
 
 
 class ColdRecords:
-    """The records of a cold tier.
-
-    Parameters
-    ----------
-    storage : Storage
-    root : str
-        The folder of the cold tier.
-    """
+    """The records of a cold tier, which are numbered files; the last one has everything that is exported."""
 
     def __init__(self, storage: Storage, root: str) -> None:
         self.storage = storage
         self.root = root.rstrip("/")
 
     def last(self) -> ColdTier | None:
-        """Return the last record, or None if there is none.
-
-        Raises
-        ------
-        TableDamagedError
-            If the record is incomplete.
-        TableVersionError
-            If a newer release wrote the record.
-        StorageError
-        """
+        """Return the last record, or None if there is none."""
         while True:
             entries = self._entries()
             if not entries:
@@ -193,13 +127,7 @@ class ColdRecords:
     def commit(self, tier: ColdTier) -> None:
         """Write a record, whose number is the one after the last record.
 
-        Raises
-        ------
-        CommitConflictError
-            If another export has committed since.
-        PutInDoubtError
-            If the record may exist now or later.
-        StorageError
+        The record is the commit of an export. After a PutInDoubtError, it may exist now or later.
         """
         # the name is free, too, if so many exports have committed that the record with this number was removed
         is_next = (self._numbers() or [0])[-1] < tier.number
@@ -216,27 +144,15 @@ class ColdRecords:
         return self.storage.list(f"{self.root}/{folder}")
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Remove files below the root, with the checksums that Hadoop writes beside local files."""
+        """Remove files below the root."""
         full = [f"{self.root}/{path}" for path in paths]
+        # Hadoop writes checksums beside local files
         if isinstance(self.storage, LocalStorage):
             full += [f"{folder}/.{name}.crc" for folder, _, name in (path.rpartition("/") for path in full)]
         self.storage.remove(full)
 
     def of_table(self, snapshot: Snapshot, file_format: str) -> ColdTier:
-        """Return the last record, or one without partitions if there is none, and check that it is of a table.
-
-        Parameters
-        ----------
-        snapshot : Snapshot
-            A transaction of the table.
-        file_format : str
-            The format of a record without partitions.
-
-        Raises
-        ------
-        DatasetError
-            If the table is another one [QDB-CT-9].
-        """
+        """Return the last record, which must be of a table [QDB-CT-9], or one without partitions if there is none."""
         table_id, created = snapshot.metadata.table_id, read_creation(snapshot.place)
         tier = self.last()
         if tier is None:
@@ -273,7 +189,8 @@ def _kept(key: tuple[str, int, int], tier: ColdTier) -> ColdTier:
 
 
 def _has_types(snapshot: Snapshot, tier: ColdTier) -> bool:
-    """Return whether a table can have had the columns of exported files: a writer index keeps its type."""
+    """Return whether a table can have had the columns of exported files."""
+    # a writer index keeps its type
     codes = snapshot.metadata.type_codes
     columns = (column for layout in tier.layouts for column in layout if column.writer_index < len(codes))
     return all(codes[column.writer_index] == column.type_code for column in columns)

@@ -36,39 +36,14 @@ _Record = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """A cold tier to describe.
-
-    Attributes
-    ----------
-    root : str
-        Its folder.
-    tier : ColdTier
-    """
+    """A cold tier to describe, with its folder."""
 
     root: str
     tier: ColdTier
 
 
 def pack(snapshot: Snapshot, cold: Cold | None = None, *, frozen: bool) -> bytes:
-    """Return the description of a transaction.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    cold : Cold, optional
-        The cold tier that is read with the table; its rows are not described as pieces.
-    frozen : bool
-        Whether no server writes to the table.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a server has removed a piece.
-    DatasetError
-        If it is not known whether the cold tier has rows that the table has.
-    UnsupportedTypeError
-        If values of an exported column have no exact form in the type that the column has now.
-    """
+    """Return the description of a transaction, without the pieces whose rows are read from the cold tier."""
     columns = known_columns(snapshot)
     pieces = _Pieces(snapshot, columns)
     header: dict[str, object] = _header(snapshot, pieces, frozen=frozen)
@@ -174,10 +149,8 @@ class _Pieces:
         return int.from_bytes(digest.digest(), "little") % _DIGESTS
 
     def _shared(self, time: int, own: Sequence[_Record]) -> _Shared:
-        """Return what pieces share that begin at a time and have some records of ``_cv``.
-
-        A column that was added later changes nothing.
-        """
+        """Return what pieces share that begin at a time and have some records of ``_cv``."""
+        # a column that was added after a piece changes nothing of the piece [QDB-SP-6]
         added = sum(1 for record in self.defaults if record[2] <= time)
         key = (added, tuple(record[0] for record in own))
         if key not in self._known:

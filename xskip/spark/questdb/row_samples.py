@@ -26,42 +26,29 @@ _DIGEST_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows of a partition at one time.
+    """Rows of a partition at one time."""
 
-    Attributes
-    ----------
-    time : int
-        The timestamp in ticks.
-    rows : tuple of str
-        The least digests of the rows, sorted; empty if there are too many rows.
-    """
-
+    #: The timestamp in ticks.
     time: int
+    #: The least digests of the rows, sorted; empty if there are too many rows.
     rows: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The sampled rows that a table has.
+    """The sampled rows that a table has."""
 
-    Attributes
-    ----------
-    all_times : bool
-        Whether it has rows at each sampled time. An update changes rows, but not their times.
-    all_rows, some_rows : bool
-        Whether it is known that it has each, or one, of the sampled rows at these times.
-    """
-
+    #: Whether it has rows at each sampled time. An update changes rows, but not their times.
     all_times: bool
+    #: Whether it is known that it has each of the sampled rows at these times.
     all_rows: bool
+    #: Whether it is known that it has one of them.
     some_rows: bool
 
 
 def some(times: Iterable[int]) -> list[int]:
     """Return a few of the times in ascending order, spread evenly, with the first and the last one.
 
-    Examples
-    --------
     >>> some(range(100))
     [0, 6, 13, 19, 26, 33, 39, 46, 52, 59, 66, 72, 79, 85, 92, 99]
     """
@@ -79,15 +66,7 @@ def samples_of(place: TablePlace, columns: Sequence[Column], times: Sequence[int
 
 
 def presence_of(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sample]) -> Presence:
-    """Return what a table has of sampled rows.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    indexes : iterable of int
-        The writer indexes of the columns of the samples.
-    samples : sequence of Sample
-    """
+    """Return what a table has of sampled rows, whose columns have some writer indexes."""
     place, wanted = snapshot.place, [*indexes]
     present = [
         sample for sample in samples if count_rows(place, Selection(None, sample.time, sample.time + 1), frozen=False)
@@ -114,7 +93,7 @@ def _rows(place: TablePlace, columns: Sequence[Column], time: int) -> Counter[st
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:
-    """Return the values of a column; Python has no times in nanoseconds."""
+    # Python has no times in nanoseconds
     is_time = pa.types.is_timestamp(column.type)
     values: list[object] = (column.cast(pa.int64()) if is_time else column).to_pylist()
     return values

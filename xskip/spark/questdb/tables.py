@@ -30,20 +30,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class TableAnswers:
-    """The answers to requests of ``io.xskip.questdb.TableState``.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM.
-    session : callable
-        Returns a session of the JVM.
-
-    Attributes
-    ----------
-    session : callable
-        Returns a session of the JVM, as given.
-    """
+    """The answers to requests of ``io.xskip.questdb.TableState``."""
 
     def __init__(self, hook: Hook, session: Callable[[], SparkSession]) -> None:
         self._hook = hook
@@ -52,12 +39,9 @@ class TableAnswers:
     def answer(self, request: str) -> bytes | None:
         """Return the description of a table, None if the known transaction is the last one, or ``b"E"`` and an error.
 
-        Parameters
-        ----------
-        request : str
-            A JSON object: the ``path`` of a table, whether the table is ``frozen``, the path of its ``cold`` tier or an
-            empty text, the ``fingerprint`` of the known transaction or an empty text, and the number of the cold
-            tier's known ``record`` or -1.
+        A request is a JSON object: the ``path`` of a table, whether the table is ``frozen``, the path of its ``cold``
+        tier or an empty text, the ``fingerprint`` of the known transaction or an empty text, and the number of the
+        cold tier's known ``record`` or -1.
         """
         try:
             fields = json.loads(request)
@@ -78,13 +62,11 @@ def cold_records(hook: Hook, path: str) -> ColdRecords:
 
 
 def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str, Any]) -> bytes | None:
-    """Return the last transaction with the stamps of its pieces, from before any squash [QDB-SN-3].
-
-    The record of the cold tier is the last one before and after the transaction is read [QDB-CT-5].
-    """
+    """Return the last transaction, or None if it is the known one with the known record of the cold tier."""
     retry, record = Retry(), fields["record"]
     while True:
         failure: XskipError | None = None
+        # the record must be the last one before and after the transaction is read [QDB-CT-5]
         snapshot = read_snapshot(place)
         cold = _cold(records, snapshot)
         before, record = record, cold.tier.number if cold else -1
@@ -100,6 +82,7 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
             if fields["frozen"]:
                 raise failure from error
         else:
+            # the stamps of the pieces are from before any squash [QDB-SN-3]
             if fields["frozen"] or snapshot.is_current():
                 return packed
         if not retry.wait(snapshot.txn):
@@ -113,13 +96,7 @@ def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:
 
 
 def _local(path: str) -> Path:
-    """Return the local path of a Hadoop path, which is decoded.
-
-    Raises
-    ------
-    DatasetError
-        If the path has another scheme.
-    """
+    """Return the local path of a Hadoop path, which is decoded."""
     scheme = _SCHEME.match(path)
     if scheme and scheme[1] != "file":
         raise DatasetError(

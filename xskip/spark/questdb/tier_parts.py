@@ -27,23 +27,15 @@ _answers: dict[tuple[str, str, str], Presence] = {}
 
 @dataclass(frozen=True, slots=True)
 class HotPartition:
-    """A partition that a table has.
+    """A partition that a table has."""
 
-    Attributes
-    ----------
-    start, end : int
-        The half-open bounds in ticks.
-    pieces : tuple of int
-        The positions of its pieces.
-    rows : int
-    key : str
-        The identity of its rows [QDB-CT-3].
-    """
-
+    #: The half-open bounds in ticks.
     start: int
     end: int
+    #: The positions of its pieces.
     pieces: tuple[int, ...]
     rows: int
+    #: The identity of its rows [QDB-CT-3].
     key: str
 
 
@@ -58,34 +50,15 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a read of a table and its cold tier.
+    """The parts of a read of a table and its cold tier."""
 
-    Attributes
-    ----------
-    left_out : frozenset of int
-        The positions of the pieces that are not read.
-    cold : tuple of ColdPartition
-        What is read of the cold tier.
-    """
-
+    #: The positions of the pieces that are not read.
     left_out: frozenset[int]
     cold: tuple[ColdPartition, ...]
 
 
 def hot_partitions(snapshot: Snapshot, starts: Set[int] | None = None) -> dict[int, HotPartition]:
-    """Return the partitions of a table with rows, by the start of their bounds.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    starts : set of int, optional
-        The starts of the partitions that the caller needs; each costs a look at the files of its pieces. Default: all.
-
-    Raises
-    ------
-    DatasetError
-        If the table has no partitions.
-    """
+    """Return the partitions of a table with rows, by the start of their bounds; ``starts`` None selects all."""
     clock, transaction = snapshot.metadata.clock, snapshot.transaction
     if clock.unit is PartitionUnit.NONE:
         raise DatasetError(
@@ -104,6 +77,7 @@ def hot_partitions(snapshot: Snapshot, starts: Set[int] | None = None) -> dict[i
         if not count:
             continue
         start = clock.floor(int(times[first]))
+        # each partition costs a look at the files of its pieces
         if starts is not None and start not in starts:
             continue
         digest = hashlib.blake2b(repr(snapshot.identity).encode(), digest_size=16)
@@ -115,29 +89,17 @@ def hot_partitions(snapshot: Snapshot, starts: Set[int] | None = None) -> dict[i
 
 
 def _modified(snapshot: Snapshot, piece: Piece) -> int | None:
-    """Return the time of modification of a piece, which a squash changes, or None if a server has removed the piece.
-
-    The identity of the file does not count: a table that was restored from a copy has the exported rows.
-    """
+    """Return the time of modification of a piece, which a squash changes, or None if a server has removed the piece."""
     try:
         stamp = snapshot.stamp(piece)
     except FileNotFoundError:
         return None
+    # the identity of the file does not count: a table that was restored from a copy has the exported rows
     return stamp.modified if stamp else None
 
 
 def state_of(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: HotPartition | None) -> State:
-    """Return the state of exported rows in the table [QDB-CT-4].
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    tier : ColdTier
-    exported : ColdPartition
-        The last export of the partition.
-    hot : HotPartition or None
-        The partition in the table.
-    """
+    """Return the state in the table of the rows of the last export of a partition [QDB-CT-4]."""
     if hot is None:
         return State.DROPPED
     if hot.key == exported.key:
@@ -164,13 +126,7 @@ def _presence(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: 
 
 
 def parts(snapshot: Snapshot, tier: ColdTier) -> Parts:
-    """Return what to read of a table and its cold tier, each row once.
-
-    Raises
-    ------
-    DatasetError
-        If it is not known whether the cold tier has rows that the table has.
-    """
+    """Return what to read of a table and its cold tier, each row once."""
     hot = hot_partitions(snapshot, {exported.start for exported in tier.partitions})
     left_out: set[int] = set()
     cold = []
