@@ -81,6 +81,7 @@ class Bounds:
         """
         low, high = (in_type(values, cast_type(operand)) for values in (low, high))
         lo, hi = sort_key(low), sort_key(high)
+        # casts are widening and keep the order, so one check of the stored bounds holds for every type of an operand
         known = None if within is None else _in_order.get(id(within))
         if known is not None and known() is within:
             return Bounds(low, high, lo, hi)
@@ -107,7 +108,6 @@ def _remember(bounds: pa.Array) -> None:
 
 
 def _without(values: pa.Array, where: pa.BooleanArray) -> pa.Array:
-    """Return the values with null at the positions where ``where`` is true."""
     return pc.if_else(where.fill_null(False), pa.scalar(None, values.type), values)
 
 
@@ -140,16 +140,15 @@ def possible(leaf: Leaf, bounds: Bounds) -> pa.BooleanArray:
 
 
 def _computed(leaf: Leaf, operand: Computed, bounds: Bounds) -> pa.BooleanArray:
-    """Return whether a leaf over a function can be TRUE of a column value between two bounds.
-
-    Where both bounds are equal, the function is evaluated on that value. Elsewhere the function's bounds decide, which
-    exist only where the function is monotonic.
-    """
+    """Return whether a leaf over a function can be TRUE of a column value between two bounds."""
+    # a monotonic function has bounds between those of its column; every other function has null bounds, which decide
+    # nothing
     least, greatest = bounds_of(operand, bounds.low, bounds.high)
     between = _between(leaf, sort_key(least), sort_key(greatest))
     kind = bounds.low.type
     if pa.types.is_floating(kind):  # a function can differ on -0.0 and 0.0, which have one sort key
         return between
+    # equal bounds leave one value: the function of this value decides, also without monotonicity
     single = compare(Op.EQ, bounds.lo, bounds.hi).fill_null(False)
     return pc.if_else(single, matches(leaf, pc.if_else(single, bounds.low, pa.scalar(None, kind))), between)
 
@@ -158,6 +157,7 @@ def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
     """Return whether a value v of the operand with lo <= v <= hi can match; ``lo`` and ``hi`` are sort keys."""
     match leaf:
         case IsNotNull() | IsNull():
+            # IS NOT NULL is TRUE of every value, and bounds say nothing about the NULL results of a function
             return same(len(lo), truth=True)
         case Comparison(op, operand, value):
             return _compared(op, lo, hi, literal_key(value, operand.type))
@@ -166,6 +166,8 @@ def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
         case NotIn(operand, wanted, has_null):
             if has_null:  # x NOT IN (…, NULL) is FALSE or NULL, never TRUE
                 return same(len(lo), truth=False)
+            # no v outside of the list is possible <=> lo = hi, and the list has this value: if lo < hi, an order
+            # without gaps has more values between both than any list [PRU-MM-1]
             return pc.invert(_one_of(lo, hi, literal_keys(wanted, operand.type)))
         case StartsWith(_, prefix):
             return _prefixed(lo, hi, prefix)
@@ -179,6 +181,7 @@ def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
 
 
 def _compared(op: Op, lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.BooleanArray:
+    # Kleene's logic lets a missing bound give null, unless the other bound alone rules out the leaf [PRU-MM-5]
     match op:
         case Op.EQ:  # a v = value is possible  <=>  lo <= value <= hi
             return pc.and_kleene(compare(Op.LE, lo, value), compare(Op.GE, hi, value))
@@ -191,11 +194,9 @@ def _compared(op: Op, lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.Boolea
 
 
 def _one_of(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
-    """Return whether lo = hi and this value is in ``wanted``.
-
-    Only the files where lo = hi, or where a bound is missing, need a lookup in ``wanted``.
-    """
+    """Return whether lo = hi and this value is in ``wanted``."""
     single = compare(Op.EQ, lo, hi)
+    # without hi, lo alone decides if it is not in ``wanted``; lo < hi needs no lookup
     rows = np.flatnonzero(to_mask(single.fill_null(True)))
     found = np.full(len(lo), False)
     found[rows] = to_mask(pc.is_in(lo.take(pa.array(rows)), wanted))
@@ -203,7 +204,8 @@ def _one_of(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
 
 
 def _prefixed(lo: pa.Array, hi: pa.Array, prefix: bytes) -> pa.BooleanArray:
-    """Return whether a value between the bounds can have the prefix: [lo, hi] meets [prefix, prefix_end)."""
+    """Return whether a value between the bounds can have the prefix."""
+    # a v with the prefix is possible <=> [lo, hi] meets [prefix, end), the strings with the prefix [PRU-MM-8]
     reaches = compare(Op.GE, hi, pa.scalar(prefix, hi.type))
     end = prefix_end(prefix)
     return reaches if end is None else pc.and_kleene(reaches, compare(Op.LT, lo, pa.scalar(end, lo.type)))

@@ -1,19 +1,8 @@
 """Clauses, and the verdict of a clause on each file.
 
 A verdict is true (the file may hold a matching row), false (the file certainly holds no matching row) or null (the
-metadata does not decide). **Only false skips a file.** The contract of a clause is one-sided: a clause returns false
-only where the metadata proves that no row matches. True and null both keep the file and differ only in reports.
-Verdicts combine in Kleene's logic:
-
-======  ======  ===========  ==========
-p       q       ``AllOf``    ``AnyOf``
-======  ======  ===========  ==========
-false   any     false        q
-true    true    true         true
-true    null    null         true
-null    null    null         null
-======  ======  ===========  ==========
-
+metadata does not decide). **Only false skips a file**: a clause returns false only where the metadata proves that no
+row matches. True and null both keep the file and differ only in reports. Verdicts combine in Kleene's logic [PRU-V-1].
 No code negates a clause: predicates are negated before they become clauses.
 """
 
@@ -73,35 +62,18 @@ class IndexClause(Protocol):
         """Return True if Spark must evaluate a function on values of the metadata."""
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """Return a verdict for each row of a metadata table.
+        """Return a verdict for each row (file) of a metadata table.
 
-        Parameters
-        ----------
-        table : MetadataTable
-            The metadata, one row per file.
-        among : numpy.ndarray of bool
-            True for the rows that need a verdict, of the table's length. The clause may return null for all other rows.
-
-        Returns
-        -------
-        pyarrow.BooleanArray
-            True, false or null for each row.
+        ``among``, of the table's length, is True for the rows that need a verdict; all other rows may get null.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LeafClause:
-    """The common base of clauses over one leaf.
-
-    Attributes
-    ----------
-    leaf : Leaf
-        The leaf that the clause answers.
-    expensive : bool
-        True if the clause must run only on the files that all cheaper clauses leave undecided.
-    """
+    """The common base of clauses over one leaf."""
 
     leaf: Leaf
+    #: True if the clause must run only on the files that all cheaper clauses leave undecided.
     expensive: bool = field(default=False, kw_only=True)
 
     @property
@@ -117,30 +89,18 @@ class LeafClause:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """A clause with the same verdict for every file.
-
-    Attributes
-    ----------
-    verdict : bool
-        The verdict.
-    """
+    """A clause with the same verdict for every file."""
 
     verdict: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """A clause that is null for every file.
+    """A clause that is null for every file."""
 
-    Attributes
-    ----------
-    predicate : str
-        The text of the predicate that no metadata answers.
-    reason : str
-        Why no metadata answers the predicate, as a plain sentence.
-    """
-
+    #: The text of the predicate that no metadata answers.
     predicate: str
+    #: Why no metadata answers the predicate, as a plain sentence.
     reason: str
 
 
@@ -162,30 +122,15 @@ Clause = IndexClause | Always | Undetermined | AllOf | AnyOf
 
 
 class Trace:
-    """A log of the verdicts of index clauses, in the order of evaluation.
-
-    Attributes
-    ----------
-    counts : list of (IndexClause, int)
-        The clauses with their numbers of false verdicts.
-    """
+    """A log of the verdicts of index clauses, in the order of evaluation."""
 
     def __init__(self) -> None:
+        #: Each clause with its number of false verdicts.
         self.counts: list[tuple[IndexClause, int]] = []
         self._verdicts: list[tuple[Verdicts, Mask]] = []
 
     def add(self, clause: IndexClause, verdicts: Verdicts, among: Mask) -> None:
-        """Record the verdicts of one clause.
-
-        Parameters
-        ----------
-        clause : IndexClause
-            The evaluated clause.
-        verdicts : pyarrow.BooleanArray
-            The verdicts of the clause, one per file.
-        among : numpy.ndarray of bool
-            True for the files that needed a verdict.
-        """
+        """Record the verdicts of one clause; ``among`` is True for the files that needed a verdict."""
         self.counts.append((clause, verdicts.false_count))
         self._verdicts.append((verdicts, among))
 
@@ -207,13 +152,7 @@ class Trace:
 
 
 def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
-    """Yield the index clauses and the undetermined clauses inside a clause, in order.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause to walk. An :class:`Always` yields nothing.
-    """
+    """Yield the index clauses and the undetermined clauses inside a clause, in order."""
     match clause:
         case AllOf(children) | AnyOf(children):
             for child in children:
@@ -225,23 +164,9 @@ def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
 
 
 def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
-    """Evaluate a clause on every row of a metadata table.
+    """Evaluate a clause on every row of a metadata table, and add the verdicts of index clauses to ``trace``.
 
-    Parameters
-    ----------
-    clause : Clause
-        The clause to evaluate.
-    table : MetadataTable
-        The metadata that the clause requires. An index that the table lacks gives null.
-    among : numpy.ndarray of bool
-        True for the rows that need a verdict, of the table's length. All other rows are already decided.
-    trace : Trace
-        The log that receives the verdicts of each index clause.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        True, false or null for each row.
+    ``among``, of the table's length, is True for the rows that need a verdict; all other rows are already decided.
     """
     match clause:
         case Always(verdict):
@@ -261,6 +186,7 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
 def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
     total = same(len(table), truth=True)
     for child in sorted(children, key=_is_expensive):
+        # false AND x = false: a row that a cheaper child rules out needs no verdict, and a null there changes nothing
         left = among & ~is_false(total) if _is_expensive(child) else among
         total = pc.and_kleene(total, evaluate(child, table, left, trace))
     return total
@@ -269,7 +195,8 @@ def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, tra
 def _any_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
     total = same(len(table), truth=False)
     for child in sorted(children, key=_is_expensive):
-        # one true or null child keeps a row: an expensive child matters only where all earlier children are false
+        # true OR x = true, and null OR x is true or null: one true or null child keeps a row, so that an expensive
+        # child matters only where all earlier children are false
         left = among & is_false(total) if _is_expensive(child) else among
         total = pc.or_kleene(total, evaluate(child, table, left, trace))
     return total
@@ -280,18 +207,5 @@ def _is_expensive(clause: Clause) -> bool:
 
 
 def is_false(verdicts: Verdicts) -> Mask:
-    """Return a mask of the rows that certainly hold no match.
-
-    This function is the only place where a verdict becomes a skip.
-
-    Parameters
-    ----------
-    verdicts : pyarrow.BooleanArray
-        True, false or null for each row.
-
-    Returns
-    -------
-    numpy.ndarray of bool
-        True where the verdict is false.
-    """
+    """Return a mask of the rows that certainly hold no match: the only place where a verdict becomes a skip."""
     return to_mask(pc.invert(verdicts))

@@ -21,10 +21,7 @@ __all__ = ["FILE_COLUMNS", "FileClause"]
 
 
 def _last(names: pa.Array) -> pa.Array:
-    """Return the last component of each path.
-
-    The result is null where Spark may write the component with escapes, such as a space as ``%20``.
-    """
+    # the last component; null where Spark may write it with escapes, such as a space as %20
     return pc.struct_field(pc.extract_regex(names, r"(?s)^(?:.*/)?(?P<last>[A-Za-z0-9._=-]+)$"), 0)
 
 
@@ -32,20 +29,16 @@ def _last(names: pa.Array) -> pa.Array:
 FILE_COLUMNS: dict[str, Callable[[DataFiles], pa.Array]] = {
     "file_name": lambda files: _last(files.names),
     "file_size": lambda files: files.sizes,
+    # the list of files has milliseconds, and Spark's type has microseconds
     "file_modification_time": lambda files: pc.multiply(files.modified, 1000).cast(pa.timestamp("us", tz="UTC")),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FileClause(LeafClause):
-    """A clause over a file's name, size or modification time.
+    """A clause over a file's name, size or modification time."""
 
-    Attributes
-    ----------
-    column : str
-        The field of ``_metadata``, a key of :data:`FILE_COLUMNS`.
-    """
-
+    #: The field of ``_metadata``, a key of :data:`FILE_COLUMNS`.
     column: str
 
     @property
@@ -54,19 +47,6 @@ class FileClause(LeafClause):
         return ()
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """Return true or false for each file, and null where the size or the form of the name is unknown.
-
-        Parameters
-        ----------
-        table : MetadataTable
-            The metadata, one row per file.
-        among : numpy.ndarray of bool
-            Ignored: every row gets a verdict.
-
-        Returns
-        -------
-        pyarrow.BooleanArray
-            True, false or null for each row.
-        """
+        """Return a verdict for every file, null where the size or the form of the name is unknown."""
         values = FILE_COLUMNS[self.column](table.files)
         return pc.if_else(values.is_valid(), matches(self.leaf, values), pa.scalar(None, pa.bool_()))

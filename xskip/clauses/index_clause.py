@@ -35,13 +35,7 @@ class Once(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ColumnClause(LeafClause):
-    """The common base of clauses that read the metadata of one index.
-
-    Attributes
-    ----------
-    requires : IndexKey
-        The index that the clause reads.
-    """
+    """The common base of clauses that read the metadata of one index."""
 
     requires: IndexKey
 
@@ -165,26 +159,13 @@ class Lists:
 
 
 def any_in_each(lists: Lists, matches: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    """Return for each list whether at least one of its values matches.
+    """Return for each list whether at least one of its values, or groups of values, matches.
 
-    Parameters
-    ----------
-    lists : Lists
-        The lists.
-    matches : pyarrow.BooleanArray
-        Whether a value, or a group of values, matches; without nulls.
-
-    Returns
-    -------
-    numpy.ndarray of bool
-        An entry for each list.
-
-    Examples
-    --------
     >>> lists = Lists.of(pa.array([[1, 2], [], [3]]))
     >>> any_in_each(lists, pa.array([False, True, False])).tolist()
     [True, False, False]
     """
+    # hits[k] is the number of matches among the first k values: a list without a match has equal numbers at its ends
     hits = np.concatenate(([0], np.cumsum(matches.to_numpy(zero_copy_only=False))))
     found: npt.NDArray[np.bool_] = hits[lists.ends] > hits[lists.starts]
     return found
@@ -279,11 +260,7 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         """
 
     def verdicts(self, values: pa.Array, among: Mask, memo: Once) -> Verdicts:
-        """Return false where no part can hold a value of which all leaves are TRUE, and null where the list is null.
-
-        Where all leaves may be TRUE of NULL, no list gives false. The parameters are those of
-        :meth:`ColumnClause.verdicts`.
-        """
+        """Return false where no part can hold a value of which all leaves are TRUE, and null where the list is null."""
         with method_errors(type(self), "parts"):
             taken = memo((type(self), "parts"), lambda: self.parts(values))
         if taken is None:
@@ -291,12 +268,15 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         lists, parts = taken
         clauses = (self, *self.also)
         with method_errors(type(self), "matching"):
+            # the value of a row lies in a single part, so one part must admit all leaves at once [PRU-V-9]
             each = (memo((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
             found = reduce(pc.and_kleene, each)
             # index types write no NULL into lists: a list with NULL is damaged, and the NULL counts as a match
             if isinstance(parts, pa.Array) and parts.null_count:
                 found = pc.or_kleene(found, parts.is_null())
+            # a part that does not decide a leaf keeps the file
             matched = any_in_each(lists, found.fill_null(True))
+        # lists omit NULL: where all leaves may be TRUE of NULL, no list rules out a NULL row [PRU-FN-2]
         held = matched | all(null_may_match(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
@@ -315,16 +295,7 @@ class ValuesClause(PartsClause[pa.Array]):
 def conjoin(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
     """Combine the clauses of one index into one clause that tests all leaves on the same part.
 
-    Parameters
-    ----------
-    clauses : iterable of IndexClause or None
-        The clauses of the index, one per leaf. The function ignores None and clauses of another class than the first
-        :class:`PartsClause`.
-
-    Returns
-    -------
-    IndexClause or None
-        The combined clause, or None if there are fewer than two clauses to combine.
+    None for fewer than two clauses of the class of the first :class:`PartsClause`; all other clauses are left out.
     """
     found = [clause for clause in clauses if isinstance(clause, PartsClause)]
     same = [clause for clause in found if type(clause) is type(found[0])]

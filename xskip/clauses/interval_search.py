@@ -1,9 +1,4 @@
-"""Search for the intervals that hold at least one of many values, where ends and values are sort keys.
-
-An interval holds a value if and only if the least value at or above the lower end is at or below the upper end. Integer
-keys are searched directly. Binary keys and wide decimals need a search only in the intervals strictly between the least
-and the greatest value. Of these, eight bytes of a binary key decide nearly all, and ranks decide the rest.
-"""
+"""Search for the intervals that hold at least one of many values, where ends and values are sort keys."""
 
 from __future__ import annotations
 
@@ -27,25 +22,7 @@ _LEFT = ~(_ALL >> np.arange(0, 72, 8, dtype=np.uint64))
 
 
 def any_between(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
-    """Return whether at least one wanted value lies in [lo, hi].
-
-    Parameters
-    ----------
-    lo, hi : pyarrow.Array
-        The lower and upper ends of the intervals, as sort keys of one Arrow type.
-    wanted : pyarrow.Array
-        The wanted values, as sort keys of the same type, without nulls.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        An entry for each interval. Null where an end is missing.
-
-    Examples
-    --------
-    >>> any_between(pa.array([1, 4, 1]), pa.array([2, 5, None]), pa.array([3, 5])).to_pylist()
-    [False, True, None]
-    """
+    """Return whether a wanted value (none is null) lies in [lo, hi]; null where an end is missing."""
     if pa.types.is_integer(lo.type):
         found = _of_numbers(*map(_numbers, (lo, hi, wanted)))
     else:
@@ -54,7 +31,7 @@ def any_between(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray
 
 
 def _numbers(keys: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the keys as numbers without a copy; the numbers at the positions of nulls are arbitrary."""
+    # no copy; the numbers at the positions of nulls are arbitrary, and the caller makes their results null
     return np.frombuffer(keys.buffers()[1] or b"", keys.type.to_pandas_dtype())[keys.offset :][: len(keys)]
 
 
@@ -69,6 +46,7 @@ def _of_numbers(lo: Numbers, hi: Numbers, wanted: Numbers) -> Mask:
             found |= starts
         return found
     ordered = np.sort(wanted)
+    # [lo, hi] holds a value <=> the least value >= lo is <= hi
     at = np.searchsorted(ordered, lo)
     np.less_equal(ordered[np.minimum(at, len(ordered) - 1)], hi, out=found)
     found &= at < len(ordered)
@@ -76,14 +54,12 @@ def _of_numbers(lo: Numbers, hi: Numbers, wanted: Numbers) -> Mask:
 
 
 def _of_others(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> Mask:
-    """Return which intervals hold a value, for keys that are not integers.
-
-    Few values are compared one by one. With many values, an interval that meets [first, last] and contains neither of
-    the two lies strictly between them, and only such an interval needs a search.
-    """
+    """Return which intervals hold a value, for keys that are not integers: binary keys and wide decimals."""
     if len(ordered) <= _FEW:
         each = [pc.and_(compare(Op.LE, lo, value), compare(Op.GE, hi, value)) for value in ordered]
         return to_mask(reduce(pc.or_, each, same(len(lo), truth=False)))
+    # an interval that meets [first, last] and contains neither of the two lies strictly between them, and only such an
+    # interval needs a search
     first, last = ordered[0], ordered[-1]
     inside = pc.and_(compare(Op.GE, hi, first), compare(Op.LE, lo, last))
     at_end = pc.or_(compare(Op.LE, lo, first), compare(Op.GE, hi, last))
@@ -95,16 +71,15 @@ def _of_others(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> Mask:
 
 
 def _of_bytes(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> Mask:
-    """Return which intervals hold a value, for binary keys strictly between the least and the greatest value.
-
-    All keys share the common prefix of the least and the greatest value. The eight bytes after this prefix, read as a
-    number, never fall as the key rises.
-    """
+    """Return which intervals hold a value, for binary keys strictly between the least and the greatest value."""
+    # all keys here share the common prefix of the least and the greatest value, and the eight bytes after this prefix,
+    # read as a number, never fall as the key rises
     least, greatest = ordered[0].as_py(), ordered[-1].as_py()
     skip = next((i for i, (a, b) in enumerate(zip(least, greatest, strict=False)) if a != b), len(least))
     lows, highs, heads = (_heads(keys, skip) for keys in (lo, hi, ordered))
     heads = np.append(np.unique(heads), _ALL)
     at = np.searchsorted(heads[:-1], lows)
+    # a wanted value whose number is above that of lo and below that of hi lies between both
     above = np.minimum(at + (heads[at] == lows), len(heads) - 1)
     found: Mask = heads[above] < highs
     # a wanted value with the same eight bytes as an end may lie on either side of that end

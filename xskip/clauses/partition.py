@@ -1,7 +1,7 @@
 """Clauses over Hive-style partition columns, and partition columns parsed from paths.
 
-All rows of a file share the partition's value, so the value is an exact minimum and maximum. Rules: specs/pruning.rst,
-[PRU-PC]. Values and types are those that Spark inferred; the metadata stores them in ``virtual_`` columns.
+Rules: specs/pruning.rst, [PRU-PC]. Values and types are those that Spark inferred; the metadata stores them in
+``virtual_`` columns.
 """
 
 from __future__ import annotations
@@ -22,14 +22,9 @@ __all__ = ["PartitionClause", "column_of", "partitions_of_names", "texts_of_name
 
 @dataclass(frozen=True, slots=True)
 class PartitionClause(LeafClause):
-    """A clause over the partition value that all rows of a file share; NULL is an ordinary value here.
+    """A clause over the partition value that all rows of a file share; NULL is an ordinary value here."""
 
-    Attributes
-    ----------
-    requires : str
-        The name of the partition column, as the metadata table spells it.
-    """
-
+    #: The name of the partition column, as the metadata table spells it.
     requires: str
 
     @property
@@ -38,51 +33,21 @@ class PartitionClause(LeafClause):
         return (PartitionKey(self.requires),)
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """Return true or false for each file, or null for all files if the table lacks the partition column.
-
-        Parameters
-        ----------
-        table : MetadataTable
-            The metadata, one row per file.
-        among : numpy.ndarray of bool
-            Ignored: every row gets a verdict.
-
-        Returns
-        -------
-        pyarrow.BooleanArray
-            True, false or null for each row.
-        """
+        """Return a verdict for every file, or null for all files if the table lacks the partition column."""
+        # all rows share the value, so the leaf is TRUE for all rows or for none: the verdict is exact [PRU-PC-1]
         column = table.partitions.get(self.requires)
         return pa.nulls(len(table), pa.bool_()) if column is None else matches(self.leaf, column.values)
 
 
 _DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+# Spark writes % and the hexadecimal code of a character
 _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn]:
-    """Return the partition columns that the paths of files below a dataset's root contain.
+    """Return the partition columns, by name, that the paths of files below a dataset's root contain.
 
-    A column has the type ``int``, ``bigint`` or ``date`` if all of its values fit that type, else ``string``. A query
-    that infers another type does not use the column.
-
-    Parameters
-    ----------
-    names : pyarrow.Array of string
-        The paths of the files, without scheme and authority.
-    root : str
-        The path of the dataset's root.
-
-    Returns
-    -------
-    dict of str to PartitionColumn
-        The partition columns by name; empty if the files do not all have the same partition columns.
-
-    Examples
-    --------
-    >>> found = partitions_of_names(pa.array(["/t/d=2020-01-01/n=7/f", "/t/d=2020-01-02/n=8/f"]), "/t")
-    >>> [(c.type, c.values.to_pylist()[0]) for c in found.values()]
-    [('date', datetime.date(2020, 1, 1)), ('int', 7)]
+    The paths are without scheme and authority. Empty if the files do not all have the same partition columns.
     """
     rows = texts_of_names(names, root)
     if not rows or any(row.keys() != rows[0].keys() for row in rows):
@@ -91,22 +56,8 @@ def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn
 
 
 def texts_of_names(names: pa.Array, root: str) -> list[dict[str, str | None]]:
-    """Return the partition values that the path of each file contains, as texts.
+    """Return the partition values, by column, that the path of each file contains, as texts; None is NULL.
 
-    Parameters
-    ----------
-    names : pyarrow.Array of string
-        The paths of the files, without scheme and authority.
-    root : str
-        The path of the dataset's root.
-
-    Returns
-    -------
-    list of dict of str to (str or None)
-        The values by column; None is NULL.
-
-    Examples
-    --------
     >>> texts_of_names(pa.array(["/t/a%20b=7/n=__HIVE_DEFAULT_PARTITION__/f"]), "/t")
     [{'a b': '7', 'n': None}]
     """
@@ -129,17 +80,17 @@ def column_of(directory: str) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    """Return a text with its escapes decoded; Spark writes ``%`` and the hexadecimal code of a character."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _typed(name: str, raw: list[str | None]) -> PartitionColumn:
+    # a query that infers another type does not use the column, so a wrong guess here loses no row
     texts = pa.array(raw, pa.string())
     for kind, form in (("int", r"^(0|-?[1-9]\d*)$"), ("bigint", r"^(0|-?[1-9]\d*)$"), ("date", r"^\d{4}-\d\d-\d\d$")):
         fits = pc.match_substring_regex(texts.drop_null(), form)
         if len(fits) and pc.all(fits).as_py():
             try:
                 return PartitionColumn(name, kind, texts.cast(arrow_type(kind)))
-            except pa.ArrowInvalid:
+            except pa.ArrowInvalid:  # a number that is too large, or no day of the calendar
                 continue
     return PartitionColumn(name, "string", texts)

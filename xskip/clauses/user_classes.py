@@ -12,22 +12,10 @@ __all__ = ["method_errors"]
 
 @contextmanager
 def method_errors(kind: type, method: str) -> Iterator[None]:
-    """Run a method of an index type or clause; an error of a user's class becomes one that names class and method.
+    """Turn errors that a user's class raises in the body into errors that name the class and the method.
 
-    Parameters
-    ----------
-    kind : type
-        The class of the index type or of the clause.
-    method : str
-        The name of the method that the body calls.
+    Errors of xskip's own classes, and every :class:`~xskip.errors.XskipError`, pass unchanged.
 
-    Raises
-    ------
-    IndexDefinitionError
-        If the class is not one of xskip's own, and the method raises an error.
-
-    Examples
-    --------
     >>> with method_errors(type("Suffix", (), {"__module__": "my_types"}), "storage"):
     ...     {}["int"]
     Traceback (most recent call last):
