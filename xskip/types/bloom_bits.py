@@ -1,6 +1,6 @@
 """Spark's Bloom filter: its hash functions, its bits and its serialized form.
 
-Source: ``org.apache.spark.util.sketch.BloomFilterImpl``, version 1.
+Source: ``org.apache.spark.util.sketch.BloomFilterImpl``, version 1 [PRU-BF-3].
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HashPair = tuple[int, int]
 
 _M32 = 0xFFFFFFFF
 _HEADER = struct.Struct(">iii")  # version, number of hash functions, number of 64-bit words
-_MAX_WORDS = 1 << 26
+_MAX_WORDS = 1 << 26  # 512 MiB
 _PROBES = 1 << 16  # pairs of a value and a filter in one step
 _MAX_HASHES = 1024  # far more than any useful false positive rate needs
 
@@ -64,69 +64,42 @@ def _murmur_long(value: int, seed: int) -> int:
 
 
 def _murmur_bytes(data: bytes, seed: int) -> int:
-    """Return the hash of Murmur3_x86_32.hashUnsafeBytes, which sign-extends and mixes each byte of the tail."""
     h = seed & _M32
     whole = len(data) & ~3
     for (word,) in struct.iter_unpack("<I", data[:whole]):
         h = _mix_h(h, word)
+    # Murmur3_x86_32.hashUnsafeBytes sign-extends and mixes each byte of the tail, unlike the published Murmur3
     for (byte,) in struct.iter_unpack("b", data[whole:]):
         h = _mix_h(h, byte & _M32)
     return _finish(h, len(data))
 
 
 def hash_long(value: int) -> HashPair:
-    """Return the hashes of an integer; Spark hashes every integral type as a long.
-
-    >>> hash_long(0)
-    (1669671676, -879649492)
-    """
+    """Return the hashes of an integer; Spark hashes every integral type as a long."""
     h1 = _murmur_long(value, 0)
     return h1, _murmur_long(value, h1)
 
 
 def hash_bytes(value: bytes) -> HashPair:
-    """Return the hashes of a binary value, or of the UTF-8 bytes of a string.
-
-    >>> hash_bytes(b"")
-    (0, 0)
-    """
+    """Return the hashes of a binary value, or of the UTF-8 bytes of a string."""
     h1 = _murmur_bytes(value, 0)
     return h1, _murmur_bytes(value, h1)
 
 
 def size_for(items: int, fpp: float) -> tuple[int, int]:
-    """Return the size that Spark gives a filter.
-
-    Parameters
-    ----------
-    items : int
-        The expected number of distinct values.
-    fpp : float
-        The false positive rate, between 0 and 1.
-
-    Returns
-    -------
-    tuple of (int, int)
-        The number of hash functions, and the number of 64-bit words.
-
-    Examples
-    --------
-    >>> size_for(100_000, 0.01)
-    (7, 14977)
-    """
+    """Return Spark's numbers of hash functions and of 64-bit words for a filter of ``items`` distinct values."""
     items = max(items, 1)
+    # m = -n * ln p / (ln 2)^2 bits and k = m / n * ln 2 functions give the rate p with the fewest bits
     bits = int(-items * math.log(fpp) / (math.log(2) * math.log(2)))
+    # floor(x + 0.5) is Java's Math.round
     hashes = max(1, math.floor(bits / items * math.log(2) + 0.5))
     return hashes, max(1, -(-bits // 64))
 
 
 def _positions(h1: npt.NDArray[np.int32], h2: npt.NDArray[np.int32], i: int) -> npt.NDArray[np.int64]:
-    """Return the position that the i-th hash function selects, before the modulus.
-
-    The position is h1 + i*h2 in 32-bit arithmetic that wraps around, or the complement of this sum if the sum is
-    negative.
-    """
+    """Return the position that the i-th hash function selects, before the modulus."""
     with np.errstate(over="ignore"):
+        # Java's int arithmetic wraps around, and a negative sum stands for its complement
         combined = h1 + np.int32(i) * h2
     positions: npt.NDArray[np.int64] = np.where(combined < 0, ~combined, combined).astype(np.int64)
     return positions
@@ -135,19 +108,8 @@ def _positions(h1: npt.NDArray[np.int32], h2: npt.NDArray[np.int32], i: int) -> 
 def build(pairs: npt.NDArray[np.int64], hashes: int, words: int) -> bytes:
     """Build a filter in the serialized form of ``BloomFilter.writeTo``, version 1.
 
-    Parameters
-    ----------
-    pairs : numpy.ndarray of int64
-        The hashes of the values: the first hash in the upper 32 bits, the second in the lower 32 bits.
-    hashes : int
-        The number of hash functions, see :func:`size_for`.
-    words : int
-        The number of 64-bit words, see :func:`size_for`.
-
-    Returns
-    -------
-    bytes
-        The serialized filter.
+    ``pairs`` holds the hashes of the values: the first hash in the upper 32 bits, the second one in the lower 32 bits.
+    :func:`size_for` gives ``hashes`` and ``words``.
     """
     combined, step = (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
     bits = np.zeros(words * 64, np.bool_)
@@ -163,24 +125,12 @@ def build(pairs: npt.NDArray[np.int64], hashes: int, words: int) -> bytes:
 
 
 def might_contain(filters: pa.Array, values: list[HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
-    """Return whether each filter may contain at least one of the values.
+    """Return whether each serialized filter may contain a value of the list; false means that it certainly has none.
 
-    Parameters
-    ----------
-    filters : pyarrow.Array of binary
-        Serialized filters as :func:`build` returns them, of any sizes.
-    values : list of HashPair
-        The hashes of the values.
-    among : numpy.ndarray of bool
-        True for the filters to test, of the length of ``filters``.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        False where the filter certainly contains none of the values, true where it may contain a value. Null where
-        ``among`` is False, and where the filter is null, damaged or of another version.
+    Null where ``among`` is False, and where the filter is null, damaged or of another version [PRU-BF-2].
     """
     rows = np.flatnonzero(among & filters.is_valid().to_numpy(zero_copy_only=False))
+    # -1 is unknown
     verdicts = np.full(len(filters), -1, np.int8)
     if rows.size:
         _, offset_buffer, data_buffer = filters.buffers()
@@ -217,14 +167,13 @@ def _find(
 ) -> npt.NDArray[np.bool_]:
     """Return which filters may contain at least one value; all filters have ``count`` hash functions.
 
-    ``places`` holds the position of the first byte of each filter, and the number of bits of each filter. Blocks of
-    values keep the number of steps low for many values in few filters. A filter needs no further test after its first
-    match, and a value needs no further test in a filter after its first missing bit.
+    ``places`` holds the position of the first byte of each filter, and the number of bits of each filter.
     """
     found = np.zeros(places.shape[1], np.bool_)
     left = np.arange(found.size)
     done = 0
     while left.size and done < len(pairs):
+        # blocks of values keep the number of steps low for many values in few filters
         block = pairs[done : done + max(1, _PROBES // left.size)]
         done += len(block)
         value, filter_ = np.repeat(np.arange(len(block)), left.size), np.tile(left, len(block))
@@ -234,26 +183,18 @@ def _find(
             # bit b of the filter is bit b%64 of a big-endian long, so its byte counts from the end of that long
             byte = data[start + bit // 64 * 8 + (7 - bit % 64 // 8)]
             hit = (byte >> (bit % 8).astype(np.uint8) & 1).astype(np.bool_)
+            # a missing bit proves that the filter lacks the value: no further test of this pair
             value, filter_ = value[hit], filter_[hit]
         found[filter_] = True
+        # one match decides a filter: no further test of it
         left = left[~found[left]]
     return found
 
 
 def check_bytes(raw: bytes) -> bytes:
-    """Return the bytes of a filter if the header and the length agree.
+    """Return the bytes of a filter, or raise MetadataCorruptError if the header contradicts itself or the length.
 
     The function does not check filters of other versions than 1.
-
-    Parameters
-    ----------
-    raw : bytes
-        The serialized filter.
-
-    Raises
-    ------
-    MetadataCorruptError
-        If the header is missing, holds impossible numbers, or contradicts the length.
     """
     if len(raw) < _HEADER.size:
         raise MetadataCorruptError("the Bloom filter has no header", found=f"{len(raw)} bytes")

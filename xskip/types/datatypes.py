@@ -69,13 +69,7 @@ BOUNDED = (*_ARROW, "decimal", "interval year to month", "interval day to second
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """The storage type for one value of a Spark type.
-
-    Attributes
-    ----------
-    name : str
-        The Spark type by its catalog name.
-    """
+    """The storage type for one value of a Spark type, which ``name`` gives by its catalog name."""
 
     name: str
 
@@ -121,15 +115,7 @@ class Bloom:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """The storage type for values that xskip copies and does not interpret.
-
-    Attributes
-    ----------
-    json : str
-        The type in schema JSON.
-    arrow : pyarrow.DataType
-        The Arrow type.
-    """
+    """The storage type for values that xskip copies and does not interpret."""
 
     json: str
     arrow: pa.DataType
@@ -140,13 +126,7 @@ Storage = Atomic | Struct | Array | Bloom | Opaque
 
 
 def value_type(storage: Storage) -> str | None:
-    """Return the Spark type of the indexed values that a metadata column holds.
-
-    The result is None if the storage type does not determine the type of the indexed values.
-
-    >>> value_type(Struct((("min", "int"), ("max", "int")))), value_type(Bloom())
-    ('int', None)
-    """
+    """Return the Spark type of the indexed values in a metadata column, or None if the storage does not show it."""
     match storage:
         case Struct(fields):
             types = {kind for _, kind in fields}
@@ -158,37 +138,18 @@ def value_type(storage: Storage) -> str | None:
 
 
 def from_json(name: str) -> str:
-    """Return the catalog name of a type from its name in schema JSON.
-
-    >>> from_json("long"), from_json("decimal(10,2)")
-    ('bigint', 'decimal(10,2)')
-    """
+    """Return the catalog name of a type from its name in schema JSON."""
     return _JSON.get(name, name)
 
 
 def to_json(name: str) -> str:
-    """Return the name of a type in schema JSON from its catalog name.
-
-    >>> to_json("bigint"), to_json("date")
-    ('long', 'date')
-    """
+    """Return the name of a type in schema JSON from its catalog name."""
     return _CATALOG.get(name, name)
 
 
 def json_field(name: str, kind: object, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a nullable field of a schema in JSON.
+    """Return a nullable field of a schema in JSON; ``kind`` is a name, or an object for a nested type.
 
-    Parameters
-    ----------
-    name : str
-        The name of the field.
-    kind : object
-        The type as schema JSON writes it: a name, or an object for a nested type.
-    metadata : mapping, optional
-        The metadata of the field. None means empty metadata.
-
-    Examples
-    --------
     >>> json_field("x", "long")
     {'name': 'x', 'type': 'long', 'nullable': True, 'metadata': {}}
     """
@@ -196,16 +157,11 @@ def json_field(name: str, kind: object, metadata: Mapping[str, Any] | None = Non
 
 
 def atomic_name(spark_type: str) -> str | None:
-    """Return the type under which metadata stores values of a Spark type, or None if metadata cannot store them.
-
-    Intervals of any unit range become the widest type of their family, which represents the values by the same numbers.
-
-    >>> atomic_name("interval hour to second"), atomic_name("string collate UTF8_LCASE")
-    ('interval day to second', None)
-    """
+    """Return the type under which metadata stores values of a Spark type, or None if metadata cannot store them."""
     if spark_type in _ARROW or _DECIMAL.fullmatch(spark_type):
         return spark_type
     for family, units in _INTERVAL_UNITS.items():
+        # the widest type of the family represents the values of all of its units by the same numbers
         if spark_type == family or spark_type.startswith(units):
             return family
     return None
@@ -222,11 +178,7 @@ def element_of(spark_type: str) -> str | None:
 
 
 def decimal_digits(spark_type: str) -> tuple[int, int] | None:
-    """Return the precision and scale of a decimal type, or None for any other type.
-
-    >>> decimal_digits("decimal(10,2)")
-    (10, 2)
-    """
+    """Return the precision and scale of a decimal type, or None for any other type."""
     match = _DECIMAL.fullmatch(spark_type)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -235,22 +187,7 @@ def arrow_type(storage: Storage | str) -> pa.DataType:
     """Return the Arrow type of a metadata column, or of the values of a Spark type.
 
     Timestamps are microseconds since the epoch, dates are days since the epoch, year-month intervals are months, and
-    day-time intervals are microseconds.
-
-    Parameters
-    ----------
-    storage : Storage or str
-        The storage type of the column, or the catalog name of the Spark type.
-
-    Raises
-    ------
-    KeyError
-        If metadata cannot store the Spark type.
-
-    Examples
-    --------
-    >>> arrow_type(Struct((("min", "int"), ("max", "int"))))
-    StructType(struct<min: int32, max: int32>)
+    day-time intervals are microseconds. KeyError if metadata cannot store the type.
     """
     match storage:
         case str() as name:
@@ -272,19 +209,9 @@ def arrow_type(storage: Storage | str) -> pa.DataType:
 
 
 def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """Return an Arrow array of values in Spark's internal representation.
+    """Return an Arrow array of values in Spark's internal representation; None is null.
 
-    Parameters
-    ----------
-    values : sequence
-        The values: strings as UTF-8 bytes, dates as days and timestamps as microseconds since the epoch. None is null.
-    kind : pyarrow.DataType
-        The type of the array.
-
-    Examples
-    --------
-    >>> array_of([b"a", None], pa.string()).to_pylist(), array_of([0], pa.date32()).to_pylist()
-    (['a', None], [datetime.date(1970, 1, 1)])
+    Strings are UTF-8 bytes, dates are days and timestamps are microseconds since the epoch.
     """
     for same_bytes, held in ((pa.types.is_string, pa.binary()), (pa.types.is_date32, pa.int32()),
                              (pa.types.is_timestamp, pa.int64())):  # fmt: skip
@@ -294,18 +221,7 @@ def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def is_widening(source: str, target: str) -> bool:
-    """Return whether a cast keeps every value exactly, and so the order and equality of the values.
-
-    Parameters
-    ----------
-    source, target : str
-        The catalog names of the types.
-
-    Examples
-    --------
-    >>> is_widening("int", "bigint"), is_widening("bigint", "double"), is_widening("int", "decimal(10,0)")
-    (True, False, True)
-    """
+    """Return whether a cast keeps every value exactly, and so the order and equality of the values."""
     if source == target:
         return True
     if source in INTEGRAL and target in INTEGRAL:
@@ -318,4 +234,5 @@ def is_widening(source: str, target: str) -> bool:
     narrow = decimal_digits(source)
     if source in INTEGRAL:  # the digits of 127, 32767, 2147483647 and 9223372036854775807
         narrow = ((3, 5, 10, 19)[INTEGRAL.index(source)], 0)
+    # a value keeps all digits after the point and all digits before the point
     return narrow is not None and wide[1] >= narrow[1] and wide[0] - wide[1] >= narrow[0] - narrow[1]

@@ -12,28 +12,14 @@ PERIOD = r"[0-9]{4}(?:-W[0-9]{2}|-[0-9]{2}(?:-[0-9]{2}(?:T[0-9]{2})?)?)?"
 _PARTS = re.compile(r"(\d{4})(?:-W(\d{2})|-(\d{2})(?:-(\d{2})(?:T(\d{2}))?)?)?", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
+#: The first moment, and the first moment after the period.
 Period = tuple[dt.datetime, dt.datetime]
 
 
 def local_period(name: str) -> Period | None:
     """Return the first moment of a period and the first moment after it, as local times.
 
-    Parameters
-    ----------
-    name : str
-        A year, month, ISO week, day or hour.
-
-    Returns
-    -------
-    tuple of (datetime, datetime) or None
-        None if the name is none of these, or if no calendar has the period.
-
-    Examples
-    --------
-    >>> [str(moment) for moment in local_period("2024-W09")]
-    ['2024-02-26 00:00:00', '2024-03-04 00:00:00']
-    >>> local_period("2023-02-29"), local_period("2024-3")
-    (None, None)
+    None if the name is no :data:`PERIOD`, or if no calendar has the period.
     """
     parts = _PARTS.fullmatch(name)
     if parts is None:
@@ -52,40 +38,21 @@ def _interval(year: int | None, week: int | None, month: int | None, day: int | 
     if month is None:
         return dt.datetime(year, 1, 1), dt.datetime(year + 1, 1, 1)
     if day is None:
+        # month // 12 is 1 only for December
         return dt.datetime(year, month, 1), dt.datetime(year + month // 12, month % 12 + 1, 1)
     start = dt.datetime(year, month, day, hour or 0)
     return start, start + (dt.timedelta(days=1) if hour is None else dt.timedelta(hours=1))
 
 
 def instants(period: Period, zone: dt.tzinfo | None) -> tuple[int, int]:
-    """Return the instants of a local period: its first microsecond, and the first microsecond after it.
+    """Return the microseconds since 1970-01-01 of a local period: its first one, and the first one after it.
 
-    A local time occurs twice when clocks are set back. The result then spans both occurrences.
-
-    Parameters
-    ----------
-    period : tuple of (datetime, datetime)
-        The result of :func:`local_period`.
-    zone : tzinfo or None
-        The time zone of the local times. None counts the microseconds of local times, as ``timestamp_ntz`` does.
-
-    Returns
-    -------
-    tuple of (int, int)
-        Microseconds since 1970-01-01, the second one exclusive.
-
-    Examples
-    --------
-    Clocks in Berlin were set back at 3 o'clock, so that the hour after 2 o'clock lasted for two hours.
-
-    >>> from zoneinfo import ZoneInfo
-    >>> start, end = instants(local_period("2024-10-27T02"), ZoneInfo("Europe/Berlin"))
-    >>> (end - start) / 3_600_000_000
-    2.0
+    Without a zone, the numbers count microseconds of local times, as ``timestamp_ntz`` does.
     """
     start, end = period
     if zone is None:
         return _microseconds(start), _microseconds(end)
+    # a local time occurs twice when clocks are set back: the result spans both occurrences
     return min(_occurrences(start, zone)), max(_occurrences(end, zone))
 
 
