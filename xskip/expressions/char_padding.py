@@ -1,7 +1,7 @@
 """Predicates over padded strings, as predicates over the strings without padding. Rules: specs/pruning.rst, [PRU-CH].
 
-Spark pads the values of a column of type CHAR(n) with spaces when it reads them, and compares the padded values. The
-statistics are of the values in the files, which writers pad or do not pad.
+Spark pads the values of a CHAR(n) column with spaces when it reads them, and compares the padded values. The statistics
+are of the values in the files, which writers pad or do not pad.
 """
 
 from __future__ import annotations
@@ -39,30 +39,16 @@ _MAX_PREFIXES = 100
 class Padded:
     """A string column whose values are padded with spaces to ``length`` characters.
 
-    Let pad(v) be v with as many spaces as it lacks characters, and L a literal of valid UTF-8. Then pad(v) begins with
-    v, and pad(v) = v unless v is too short. All methods return predicates that are TRUE, FALSE and NULL for the same
-    rows as the condition on the padded value, and None for a literal that they do not support.
-
-    Attributes
-    ----------
-    column : Column
-        The column with the values of the files.
-    length : int
-        The number of characters, at least 1.
-    is_cut : bool
-        Whether longer values are cut off after ``length`` characters, as by ``rpad``.
-
-    Examples
-    --------
-    >>> c = Padded(Column(("c",), "string"), 3)
-    >>> c.compare(Op.EQ, b"ab ").values
-    (b'ab', b'ab ')
-    >>> print(c.compare(Op.LT, b"b  "))
-    (c < ? AND c NOT IN (2 values))
+    All methods return predicates that are TRUE, FALSE and NULL for the same rows as the condition on the padded value,
+    and None for a literal that they do not support.
     """
 
+    # proofs: let pad(v) be v with as many spaces as it lacks characters, and L a literal of valid UTF-8; then pad(v)
+    # begins with v, and pad(v) = v unless v is too short
     column: Column
+    #: The number of characters, at least 1.
     length: int
+    #: Whether longer values are cut off after ``length`` characters, as by ``rpad`` [PRU-CH-6].
     is_cut: bool = False
 
     def compare(self, op: Op, value: Value) -> Predicate | None:
@@ -108,16 +94,14 @@ class Padded:
         return Or((start, self._one_of(shorter))) if shorter else start
 
     def _above(self, op: Op, value: Value) -> Predicate | None:
-        """Return the predicate that the padded value is greater than a literal, or not less.
-
-        pad(v) > L  <=>  v > L, or v is a prefix of L with pad(v) > L: pad(v) >= v, and if v < L differs from L within
-        both, so does pad(v). A prefix of L qualifies only if it lacks characters, and if L ends with it or goes on with
-        a space or a character below the space. A prefix that ends inside of a character goes on with a byte above the
-        space. The same holds for >=.
-        """
+        """Return the predicate that the padded value is greater than a literal, or not less."""
         text = _text(value)
         if text is None or not isinstance(value, bytes) or (self.is_cut and len(text) != self.length):
             return None
+        # pad(v) > L <=> v > L, or v is a prefix of L with pad(v) > L: pad(v) >= v, and if v < L differs from L within
+        # both, so does pad(v); the same holds for >=. A prefix qualifies only if it lacks characters, and if L ends
+        # with it or goes on with a space or a character below: a prefix that ends inside of a character goes on with a
+        # byte above the space.
         ends = (k for k in range(min(len(text) + 1, self.length)) if k == len(text) or text[k] <= " ")
         padded = ((text[:k].encode(), text[:k].ljust(self.length).encode()) for k in ends)
         prefixes = tuple(v for v, pad in padded if pad > value or (op is Op.GE and pad == value))
@@ -128,6 +112,8 @@ class Padded:
 
     def _between(self, texts: Iterable[str]) -> Predicate:
         """Return bounds of the values that padding makes equal to a text; its negation is unknown."""
+        # every source of a text lies between the text without its last spaces and the text; Unknown keeps the negation
+        # of these bounds from skipping files
         encoded = [text.encode() for text in texts]
         least, greatest = min(value.rstrip(b" ") for value in encoded), max(encoded)
         low, high = Comparison(Op.GE, self.column, least), Comparison(Op.LE, self.column, greatest)
@@ -136,6 +122,7 @@ class Padded:
 
     def _sources(self, text: str) -> Iterable[bytes]:
         """Yield a text without its last spaces, then with one more of them at a time."""
+        # padding adds no space to a text that is longer than the column
         start = len(text.rstrip(" ")) if len(text) <= self.length else len(text)
         return (text[:end].encode() for end in range(start, len(text) + 1))
 

@@ -60,24 +60,7 @@ _COMPARE = {
 
 
 def sort_key(values: pa.Array) -> pa.Array:
-    """Return an array whose Arrow order and equality are Spark's for ``values``.
-
-    Parameters
-    ----------
-    values : pyarrow.Array
-        Values of the Arrow type that :func:`~xskip.types.datatypes.arrow_type` returns for their Spark type.
-
-    Returns
-    -------
-    pyarrow.Array
-        The sort keys: integers, decimals or binary. Null where the value is null.
-
-    Examples
-    --------
-    >>> sort_key(pa.array([-0.0, float("nan"), float("inf")])).to_pylist() == sort_key(
-    ...     pa.array([0.0, -float("nan"), float("inf")])).to_pylist()
-    True
-    """
+    """Return an array (integers, decimals or binary) whose Arrow order and equality are Spark's for ``values``."""
     kind = values.type
     if pa.types.is_floating(kind):
         return _float_key(values)
@@ -105,45 +88,19 @@ def _float_key(values: pa.Array) -> pa.Array:
 
 
 def _decimal_key(values: pa.Array) -> pa.Array:
-    """Return the lower 64 bits of each decimal, which determine a value of at most 18 digits."""
     validity, data = values.buffers()
+    # the lower 64 bits of a decimal determine a value of at most 18 digits
     lower = np.frombuffer(data or b"", np.int64)[: 2 * (values.offset + len(values)) : 2].copy()
     return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(lower)], -1, values.offset)
 
 
 def literal_key(value: Value, spark_type: str) -> pa.Scalar:
-    """Return the sort key of one literal.
-
-    Parameters
-    ----------
-    value : Value
-        The literal in Spark's internal representation, not null.
-    spark_type : str
-        The literal's Spark type by its catalog name.
-
-    Returns
-    -------
-    pyarrow.Scalar
-        The key, comparable with the sort keys of an array of ``spark_type``.
-    """
+    """Return the sort key of one literal, comparable with the sort keys of an array of its Spark type."""
     return literal_keys((value,), spark_type)[0]
 
 
 def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
-    """Return the sort keys of literals.
-
-    Parameters
-    ----------
-    values : tuple of Value
-        The literals in Spark's internal representation, not null.
-    spark_type : str
-        The literals' Spark type by its catalog name.
-
-    Returns
-    -------
-    pyarrow.Array
-        The keys, comparable with the sort keys of an array of ``spark_type``.
-    """
+    """Return the sort keys of literals, none null, comparable with the sort keys of an array of their Spark type."""
     kind = arrow_type(spark_type)
     if pa.types.is_string(kind):
         return pa.array(values, pa.binary())
@@ -159,60 +116,29 @@ def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
 
 
 def in_type(values: pa.Array, spark_type: str | None) -> pa.Array:
-    """Cast values to a Spark type that represents all of them exactly.
-
-    Parameters
-    ----------
-    values : pyarrow.Array
-        The values of a column.
-    spark_type : str or None
-        The catalog name of the target type. None returns the values unchanged.
-    """
+    """Cast values to a Spark type that represents all of them exactly; None returns the values unchanged."""
     return values if spark_type is None else values.cast(arrow_type(spark_type))
 
 
 def cast_type(operand: Operand) -> str | None:
-    """Return the type to which an operand casts its column, or None if the operand is no cast.
-
-    The result type of a function does not count, because functions take the column's values as they are.
-    """
+    """Return the type to which an operand casts its column, or None if the operand is no cast."""
+    # functions take the values of the column as they are: the type of their result does not count
     return operand.type if isinstance(operand, Cast) else None
 
 
 def null_may_match(leaf: Leaf) -> bool:
-    """Return whether a leaf may be TRUE of a row whose column is NULL.
-
-    A function of NULL can have a value, so Spark evaluates the function on NULL. The result of a user-defined function
-    on NULL is unknown and counts as a match.
-
-    >>> from xskip.expressions.operands import Column
-    >>> null_may_match(IsNull(Column(("a",), "int")))
-    True
-    """
+    """Return whether a leaf may be TRUE of a row whose column is NULL."""
+    # the result of a user's function on NULL is unknown, and counts as a match
     if isinstance(leaf.operand, Call) or isinstance(leaf, IsNull):
         return True
     if not isinstance(leaf.operand, Computed):
         return False
+    # a function of NULL can have a value, so Spark evaluates the function on NULL [PRU-FN-2]
     return bool(matches(leaf, pa.nulls(1, arrow_type(leaf.operand.column.type)))[0].as_py())
 
 
 def compare(op: Op, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """Return ``left op right`` on sort keys.
-
-    Parameters
-    ----------
-    op : Op
-        The comparison operator.
-    left : pyarrow.Array
-        Sort keys.
-    right : pyarrow.Array or pyarrow.Scalar
-        Sort keys of the same type, as many as in ``left``, or one key.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        An entry for each key of ``left``. Null where a side is null.
-    """
+    """Return ``left op right`` on sort keys of one type; null where a side is null."""
     return _COMPARE[op](left, right)
 
 
@@ -229,82 +155,38 @@ def to_mask(found: pa.BooleanArray) -> Mask:
 
 
 def from_mask(mask: Mask) -> pa.BooleanArray:
-    """Return an Arrow array without nulls that holds the values of a NumPy mask.
-
-    >>> from_mask(np.array([True, False])).to_pylist()
-    [True, False]
-    """
+    """Return an Arrow array without nulls that holds the values of a NumPy mask."""
     bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
     return pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, bits])
 
 
 def same(size: int, *, truth: bool) -> pa.BooleanArray:
-    """Return an Arrow array of ``size`` equal truth values.
-
-    >>> same(2, truth=True).to_pylist()
-    [True, True]
-    """
+    """Return an Arrow array of ``size`` equal truth values."""
     bits = np.full(size // 8 + 1, 0xFF if truth else 0, np.uint8)
     return pa.BooleanArray.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """Return the least byte string above all byte strings that start with ``prefix``.
-
-    The result is None if there is no such byte string: for an empty prefix, and for a prefix of 0xFF bytes only.
-
-    >>> prefix_end(b"ab"), prefix_end(b"a" + bytes([255])), prefix_end(b"")
-    (b'ac', b'b', None)
-    """
+    """Return the least byte string above all byte strings that start with ``prefix``, or None if there is none."""
+    # a last byte of 0xFF has no successor, so the byte before it grows; no string is above all that start with 0xFF
+    # bytes only, or with the empty prefix
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
-    """Return whether a leaf is TRUE of each value of its column.
-
-    A value on which Spark cannot evaluate the leaf's function counts as a match.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The leaf to evaluate.
-    values : pyarrow.Array
-        Values of the column, of the Arrow type of the column's Spark type.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        An entry for each value, never null: false where SQL's result is NULL.
-
-    Examples
-    --------
-    >>> from xskip.expressions.operands import (Column)
-    >>> matches(Comparison(Op.NE, Column(("a",), "int"), 1), pa.array([1, 2, None], pa.int32())).to_pylist()
-    [False, True, False]
-    """
+    """Return whether a leaf is TRUE of each value of its column, never null: false where SQL's result is NULL."""
     if isinstance(leaf.operand, Computed):
+        # the query must meet the error of a function that fails, so such a value counts as a match [PRU-FN-3]
         found, failed = leaf.operand(values)
         return pc.or_(holds(leaf, found), pa.array(failed))
     return holds(leaf, in_type(values, cast_type(leaf.operand)))
 
 
 def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
-    """Return whether a leaf is TRUE of each value of its operand.
+    """Return whether a leaf is TRUE of each value of its operand, never null: false where SQL's result is NULL.
 
     :func:`matches` takes values of the column instead.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The leaf to evaluate.
-    values : pyarrow.Array
-        Values of the operand, of the Arrow type of the operand's Spark type.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        An entry for each value, never null: false where SQL's result is NULL.
     """
     match leaf:
         case IsNull():
@@ -318,6 +200,7 @@ def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
         case In(operand, wanted):
             found = pc.is_in(keys, literal_keys(wanted, operand.type))
         case NotIn(operand, wanted, has_null):
+            # x NOT IN (…, NULL) is never TRUE
             found = _none_of(keys, wanted, operand.type) if not has_null else pc.and_(keys.is_null(), keys.is_valid())
         case StartsWith(_, prefix):
             found = _starts_with(keys, prefix)
@@ -331,7 +214,8 @@ def _none_of(keys: pa.Array, wanted: tuple[Value, ...], spark_type: str) -> pa.B
 
 
 def _starts_with(keys: pa.Array, prefix: bytes) -> pa.BooleanArray:
-    """Return whether the sort keys of strings start with a prefix: prefix <= key < prefix_end."""
+    """Return whether the sort keys of strings start with a prefix."""
+    # a key starts with the prefix <=> prefix <= key < prefix_end
     above = compare(Op.GE, keys, pa.scalar(prefix, keys.type))
     end = prefix_end(prefix)
     return above if end is None else pc.and_(above, compare(Op.LT, keys, pa.scalar(end, keys.type)))

@@ -9,23 +9,10 @@ _WILD = "%_\ufffd"
 
 
 def split_like(pattern: str, escape: str) -> tuple[str | None, str]:
-    """Split a LIKE pattern before its first wildcard.
+    """Split a LIKE pattern into its literal beginning, without escapes, and the rest from its first wildcard on.
 
-    Parameters
-    ----------
-    pattern : str
-        The pattern.
-    escape : str
-        The escape character.
+    None and the whole pattern if the beginning escapes an ordinary character, which Spark refuses.
 
-    Returns
-    -------
-    tuple of (str or None, str)
-        The literal beginning, without escapes, and the rest of the pattern from its first wildcard on. None and
-        the whole pattern if the beginning escapes an ordinary character, which Spark refuses.
-
-    Examples
-    --------
     >>> split_like("a|_b%c", "|"), split_like("ab", "|"), split_like("a|b", "|")
     (('a_b', '%c'), ('ab', ''), (None, 'a|b'))
     """
@@ -46,23 +33,10 @@ def split_like(pattern: str, escape: str) -> tuple[str | None, str]:
 
 
 def like_parts(pattern: str, escape: str) -> list[str] | None:
-    """Return the literal parts before, between and after the wildcards of a LIKE pattern.
+    """Return the literal parts, possibly empty, before, between and after the wildcards of a LIKE pattern.
 
-    Parameters
-    ----------
-    pattern : str
-        The pattern.
-    escape : str
-        The escape character.
+    None if the pattern escapes an ordinary character, which Spark refuses.
 
-    Returns
-    -------
-    list of str or None
-        The parts, without escapes; a part can be empty. None if the pattern escapes an ordinary character, which Spark
-        refuses.
-
-    Examples
-    --------
     >>> like_parts("a% b_", "|")
     ['a', ' b', '']
     """

@@ -75,66 +75,40 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Monotonicity:
-    """The relation between the order of a function's values and the order of its column [PRU-FN].
+    """The relation between the order of a function's values and the order of its column [PRU-FN]."""
 
-    Attributes
-    ----------
-    direction : int
-        1 if the function never falls as the column rises, -1 if it never rises, 0 if nothing is known.
-    zone : str
-        The time zone whose local time the function follows. The function follows instants only while the zone's offset
-        does not change. Empty if no zone matters.
-    within : str
-        ``year`` or ``month`` if ``direction`` holds only within one such period of a date or timestamp, else empty.
-    limit : int or None
-        ``direction`` holds only from ``-limit`` to ``limit``, because the function overflows beyond. None means no
-        limit.
-    folds : bool
-        True if the function follows the absolute value of the column.
-    wraps : tuple of (int, str, int)
-        The parts of the function that can wrap around once, or become NaN: number, type and direction of each part. If
-        the ends of a part are in order, the part has not wrapped around; the whole function can hide a wrapped part.
-    """
-
+    #: 1 if the function never falls as the column rises, -1 if it never rises, 0 if nothing is known.
     direction: int = 0
+    #: The time zone whose local time the function follows, else empty: such a function follows instants only while the
+    #: offset of the zone does not change.
     zone: str = ""
+    #: ``year`` or ``month`` if ``direction`` holds only within one such period of a date or timestamp, else empty.
     within: str = ""
+    #: ``direction`` holds from ``-limit`` to ``limit``, because the function overflows beyond; None means no limit.
     limit: int | None = None
+    #: Whether the function follows the absolute value of the column.
     folds: bool = False
+    #: The parts of the function that can wrap around once, or become NaN: number, type and direction of each part. If
+    #: the ends of a part are in order, the part has not wrapped around; the whole function can hide a wrapped part.
     wraps: tuple[tuple[int, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The identity of an expression: expressions with equal texts are equal.
-
-    Attributes
-    ----------
-    text : str
-        The text of the expression, with the names of columns as the query spells them.
-    folded : str
-        The text with the names of columns in lower case.
-    columns : tuple of tuple of str
-        The paths of the columns in the expression, including repeats.
-    """
+    """The identity of an expression: expressions with equal texts are equal."""
 
     text: str
+    #: The text with the names of columns in lower case; ``text`` has them as the query spells them.
     folded: str
+    #: The paths of the columns in the expression, including repeats.
     columns: tuple[tuple[str, ...], ...]
 
 
 class Evaluated(NamedTuple):
-    """The values of a function.
-
-    Attributes
-    ----------
-    values : pyarrow.Array
-        The values, of the Arrow type of the function's result.
-    failed : numpy.ndarray of bool
-        True where Spark could not evaluate the function. Such a value may be anything.
-    """
+    """The values of a function, of the Arrow type of its result."""
 
     values: pa.Array
+    #: True where Spark could not evaluate the function: such a value may be anything.
     failed: npt.NDArray[np.bool_]
 
 
@@ -142,17 +116,7 @@ class Evaluate(Protocol):
     """An evaluator of functions, which Spark implements."""
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
-        """Return the values of an expression for values of its column.
-
-        Parameters
-        ----------
-        term : int
-            The number of the expression in the query's request.
-        kind : str
-            The Spark type of the expression.
-        values : pyarrow.Array
-            Values of the column, of its Arrow type.
-        """
+        """Return the values of an expression, by its number in the query's request, for values of its column."""
 
     def spread(self, zone: str, low: int, high: int) -> int:
         """Return how much a zone's offsets differ from each other between two instants; all in microseconds."""
@@ -253,20 +217,11 @@ class FileColumn:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A deterministic expression that only an index on the same expression answers.
-
-    Attributes
-    ----------
-    form : Form
-        The form of the expression.
-    type : str
-        The Spark type of the expression.
-    reason : str
-        Why the expression cannot be used without such an index, as a plain sentence.
-    """
+    """A deterministic expression that only an index on the same expression answers."""
 
     form: Form
     type: str
+    #: Why the expression cannot be used without such an index, as a plain sentence.
     reason: str
 
     def __str__(self) -> str:
@@ -307,11 +262,7 @@ Operand = Column | Cast | Computed | Elements | FileColumn | Derived | Call
 
 
 def column_of(operand: Operand) -> Column | None:
-    """Return the column that has one value per row and that an operand is about, or None for other operands.
-
-    >>> str(column_of(Cast(Column(("a",), "int"), "bigint"))), column_of(FileColumn("file_size", "bigint"))
-    ('a', None)
-    """
+    """Return the column that has one value per row and that an operand is about, or None for other operands."""
     match operand:
         case Column():
             return operand
@@ -338,11 +289,7 @@ def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
 
 
 def join_path(path: tuple[str, ...]) -> str:
-    """Return a path in Spark's spelling: dots join the fields, and backticks quote a name with a dot or a backtick.
-
-    >>> join_path(("a", "b.c"))
-    'a.`b.c`'
-    """
+    """Return a path in Spark's spelling: dots join the fields, and backticks quote a name with a dot or a backtick."""
     return ".".join(in_backticks(part) if "." in part or "`" in part else part for part in path)
 
 
@@ -356,26 +303,14 @@ def quoted(text: str) -> str:
 
 
 def in_backticks(name: str) -> str:
-    """Return a name in backticks, which is valid SQL for all names.
-
-    >>> in_backticks("a`b")
-    '`a``b`'
-    """
+    """Return a name in backticks, which is valid SQL for all names."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def split_path(text: str) -> tuple[str, ...]:
     """Split a path in Spark's spelling into its fields; the inverse of :func:`join_path`.
 
-    Raises
-    ------
-    ValueError
-        If a name is empty, a backtick is not closed, or text follows a closing backtick.
-
-    Examples
-    --------
-    >>> split_path("a.`b.c`.d e")
-    ('a', 'b.c', 'd e')
+    ValueError if a name is empty, a backtick is not closed, or text follows a closing backtick.
     """
     parts: list[str] = []
     rest = text

@@ -258,39 +258,21 @@ Predicate = Leaf | ColumnComparison | Constant | Unknown | And | Or | Equivalent
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """Return the predicate that is TRUE for exactly the rows for which ``predicate`` is FALSE.
-
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate to negate.
-
-    Returns
-    -------
-    Predicate
-        The negation; Unknown where no node expresses it.
-
-    Examples
-    --------
-    >>> from xskip.expressions.operands import Column
-    >>> a = Column(("a",), "int")
-    >>> print(negate(And((Comparison(Op.LT, a, 5), IsNull(a)))))
-    (a >= ? OR a IS NOT NULL)
-    >>> print(negate(Unknown("a function")))
-    ?
-    """
+    """Return the predicate that is TRUE for exactly the rows for which ``predicate`` is FALSE; Unknown if none is."""
     match predicate:
         case ColumnComparison(op, left, right):
             return ColumnComparison(op.negated, left, right)
         case Constant(value):
             return Constant(None if value is None else not value)
-        case Unknown():
+        case Unknown():  # nothing is known of the rows for which it is FALSE, either
             return predicate
         case And(children):
+            # De Morgan's laws hold in three-valued logic: an AND is FALSE exactly where a child is FALSE
             return Or(tuple(negate(child) for child in children))
         case Or(children):
             return And(tuple(negate(child) for child in children))
         case Equivalent(children):
+            # each negated child is TRUE wherever the condition is FALSE, see Equivalent
             return Equivalent(tuple(negate(child) for child in children))
         case _:
             return _negated_leaf(predicate)
@@ -304,6 +286,7 @@ def _negated_leaf(leaf: Leaf) -> Predicate:
         case Comparison(op, operand, value):
             return Comparison(op.negated, operand, value)
         case In(operand, values, has_null):
+            # x IN () is FALSE in Spark even for NULL, and x IN (NULL) is NULL for all rows
             return NotIn(operand, values, has_null) if values else Constant(None if has_null else True)
         case NotIn(operand, values, has_null):
             return In(operand, values, has_null) if values else Constant(None if has_null else False)
@@ -318,12 +301,7 @@ def _negated_leaf(leaf: Leaf) -> Predicate:
 
 
 def operands(predicate: Predicate) -> Iterator[Operand]:
-    """Yield the operands of a predicate's leaves in order, including repeats.
-
-    >>> from xskip.expressions.operands import Column
-    >>> [str(o) for o in operands(Or((IsNull(Column(("a", "b"), "int")), Constant(True))))]
-    ['a.b']
-    """
+    """Yield the operands of a predicate's leaves in order, including repeats."""
     match predicate:
         case And(children) | Or(children) | Equivalent(children):
             for child in children:

@@ -27,26 +27,11 @@ _MAX_CHARACTERS = 40
 
 
 def text_with_values(predicate: Predicate, hidden: Collection[str] = ()) -> str:
-    """Return the text of a predicate with the values of its literals.
+    """Return the text of a predicate with its literals, without those of ``hidden`` columns (names in lower case).
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate.
-    hidden : collection of str
-        The columns, in lower case, whose values stay hidden.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from xskip.expressions.predicate import Op
     >>> city = Comparison(Op.EQ, Column(("city",), "string"), b"oslo")
     >>> day = Comparison(Op.GE, Column(("day",), "date"), 20000)
-    >>> print(text_with_values(And((city, day))))
-    (city = 'oslo' AND day >= '2024-10-04')
     >>> print(text_with_values(And((city, day)), {"city"}))
     (city = ? AND day >= '2024-10-04')
     """
@@ -64,23 +49,10 @@ def text_with_values(predicate: Predicate, hidden: Collection[str] = ()) -> str:
 
 
 def leaf_texts(predicate: Predicate, hidden: Collection[str] = ()) -> dict[str, str]:
-    """Return the texts of leaves with values, by their texts without values.
+    """Return the texts of leaves with values, by their texts without values; ``hidden`` columns are in lower case.
 
     A text without values that stands for leaves with different values is absent.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate.
-    hidden : collection of str
-        The columns, in lower case, whose values stay hidden.
-
-    Returns
-    -------
-    dict of str to str
-
-    Examples
-    --------
     >>> from xskip.expressions.predicate import Op
     >>> a, b = Column(("a",), "int"), Column(("b",), "int")
     >>> leaf_texts(Or((Comparison(Op.EQ, a, 1), Comparison(Op.EQ, a, 2), Comparison(Op.LT, b, 3))))
@@ -93,17 +65,10 @@ def leaf_texts(predicate: Predicate, hidden: Collection[str] = ()) -> dict[str, 
 
 
 def with_leaf_texts(text: str, texts: Mapping[str, str]) -> str:
-    """Return the text of a clause with the values of its leaves, if the values of all leaves are known.
+    """Return the text of a clause with the values of its leaves, if :func:`leaf_texts` has all of them.
 
-    Parameters
-    ----------
-    text : str
-        The text of a leaf, or of several leaves that are joined by AND.
-    texts : mapping of str to str
-        The result of :func:`leaf_texts`.
+    The text is that of a leaf, or of several leaves that are joined by AND.
 
-    Examples
-    --------
     >>> texts = {"a > ?": "a > 1", "a < ?": "a < 9"}
     >>> with_leaf_texts("a > ? AND a < ?", texts), with_leaf_texts("a > ? AND b = ?", texts)
     ('a > 1 AND a < 9', 'a > ? AND b = ?')
@@ -123,17 +88,15 @@ def _leaves(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _is_hidden(operand: Operand, hidden: Collection[str]) -> bool:
-    """Return whether an operand is about a hidden column, or may be: other operands than these name no single column.
-
-    A struct field is hidden with its struct.
-    """
+    """Return whether an operand is about a hidden column, or may be."""
     if not hidden:
         return False
     match operand:
         case Column(path) | Cast(Column(path)) | Elements(Column(path)) | Computed(Column(path)):
+            # a struct field is hidden with its struct
             names = [part.lower() for part in path]
             return any(".".join(names[: end + 1]) in hidden for end in range(len(names)))
-        case _:
+        case _:  # names no single column
             return True
 
 

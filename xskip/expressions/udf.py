@@ -47,44 +47,20 @@ _implied: dict[str, Implies] = {}
 def register_implied(identity: str, implies: Implies) -> None:
     """Register the predicates that calls of a user-defined function imply, in place of any earlier registration.
 
-    Parameters
-    ----------
-    identity : str
-        The identity of the function, see :class:`~xskip.expressions.operands.Call`.
-    implies : Implies
-        The callable that returns the implied predicate for a call.
+    ``identity`` is that of a :class:`~xskip.expressions.operands.Call`.
     """
     _implied[identity] = implies
 
 
 def forget_function(identity: str) -> None:
-    """Remove the registration of a user-defined function, so that its calls imply nothing.
-
-    Parameters
-    ----------
-    identity : str
-        The identity of the function. An unknown identity has no effect.
-    """
+    """Remove the registration of a function, if any, so that its calls imply nothing."""
     _implied.pop(identity, None)
 
 
 def implied(comparison: Comparison) -> Predicate | None:
-    """Return the predicate that a comparison of a call implies.
+    """Return the predicate that a comparison of a call implies, or None if nothing known follows from it.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        A comparison, of a call or of any other operand.
-
-    Returns
-    -------
-    Predicate or None
-        The implied predicate. None if the operand is no call, or if its function implies nothing known.
-
-    Raises
-    ------
-    PredicateError
-        If the implied predicate has a literal that its column's type cannot hold.
+    PredicateError if the predicate has a literal that its column's type cannot hold.
     """
     call = comparison.operand
     implies = _implied.get(call.identity) if isinstance(call, Call) else None
@@ -97,10 +73,6 @@ def implied(comparison: Comparison) -> Predicate | None:
 
 
 def _check(predicate: Predicate, name: str) -> None:
-    """Raise an error where a literal does not fit its column's type.
-
-    Rounding the literal would change the meaning of the predicate.
-    """
     match predicate:
         case And(children) | Or(children) | Equivalent(children):
             for child in children:
@@ -115,6 +87,7 @@ def _check(predicate: Predicate, name: str) -> None:
 
 
 def _check_value(kind: str, value: Value, name: str) -> None:
+    # rounding the literal would change the meaning of the predicate, perhaps towards fewer rows
     if not _holds(kind, value):
         raise PredicateError(
             f"the predicate that {name} implies has a literal that its column cannot hold", found=type(value).__name__,
