@@ -1,4 +1,4 @@
-"""Checks of the arguments of index types."""
+"""Checks of the arguments of index types, which raise IndexDefinitionError."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ __all__ = ["check_at_least_one", "check_column", "check_label", "check_rate", "c
 
 
 def check_text(column: object) -> None:
-    """Raise an error if a column is not named by a text.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the column is another object, such as a Spark column.
-    """
+    """Raise an error if a column is not named by a text, but is another object, such as a Spark column."""
     if not isinstance(column, str):
         raise IndexDefinitionError(
             "the column of an index is not a text", found=f"an object of type {type(column).__name__}",
@@ -30,13 +24,7 @@ def check_text(column: object) -> None:
 
 
 def check_label(label: object) -> None:
-    """Raise an error if the label of a key is neither a text nor None.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the label is another object, or empty.
-    """
+    """Raise an error if the label of a key is neither a text with characters nor None."""
     if label is not None and (not isinstance(label, str) or not label):
         raise IndexDefinitionError(
             "the label of a key is not a text", found=f"key_label={label!r:.100}", expected="such as key_label='k1'"
@@ -44,13 +32,7 @@ def check_label(label: object) -> None:
 
 
 def check_at_least_one(index: Index, attribute: str) -> None:
-    """Raise an error if an integer attribute of an index is below 1.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the attribute is below 1.
-    """
+    """Raise an error if an integer attribute of an index is below 1."""
     found = getattr(index, attribute)
     if not isinstance(found, int) or found < 1:
         raise IndexDefinitionError(
@@ -61,13 +43,7 @@ def check_at_least_one(index: Index, attribute: str) -> None:
 
 
 def check_rate(index: Index, fpp: float) -> None:
-    """Raise an error if the false positive rate of an index is not between 0 and 1.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the rate is not greater than 0 and less than 1.
-    """
+    """Raise an error if the false positive rate of an index is not greater than 0 and less than 1."""
     if not isinstance(fpp, (int, float)) or not 0 < fpp < 1:
         raise IndexDefinitionError(
             f"{type(index).__name__} has an invalid rate",
@@ -77,37 +53,14 @@ def check_rate(index: Index, fpp: float) -> None:
 
 
 def unsupported(index: str, column: str, found: str, served: Sequence[str]) -> UnsupportedTypeError:
-    """Return the error for a column whose type an index cannot serve.
-
-    Parameters
-    ----------
-    index : str
-        The name of the index class.
-    column : str
-        The column.
-    found : str
-        The column's Spark type.
-    served : sequence of str
-        The types that the index serves.
-    """
+    """Return the error for a column whose Spark type an index cannot serve."""
     return UnsupportedTypeError(
         f"{index} cannot index this type", where=f"column {column}", found=found, expected="one of " + ", ".join(served)
     )
 
 
 def check_column(column: str) -> None:
-    """Raise an error if a text is not a column path.
-
-    Parameters
-    ----------
-    column : str
-        A column such as ``a``, ``a.b`` or ```a.b```.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the text is empty or a backtick is not closed.
-    """
+    """Raise an error if a text is not a column path such as ``a``, ``a.b`` or ```a.b```."""
     check_text(column)
     try:
         split_path(column)

@@ -307,6 +307,7 @@ def params_of(index: object, parameters: Sequence[Parameter]) -> tuple[tuple[str
     """Return the parameters of an index that the metadata records, as pairs of full name and text."""
     kind = {each.name: each.default for each in fields(index)}  # type: ignore[arg-type]
     values = [(p, getattr(index, p.attribute)) for p in parameters]
+    # metadata without a parameter stands for its default
     return tuple((p.key, str(value)) for p, value in values if p.is_always_recorded or value != kind[p.attribute])
 
 

@@ -82,37 +82,17 @@ class BloomFilter(OneColumn):
         return (Accumulator("hashes", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return the storage type of Spark's Bloom filter.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column is not a string, binary, an integer, a date or a timestamp.
-        """
+        """Return the storage type of Spark's Bloom filter."""
         if types[0] not in _SERVED:
             raise unsupported("BloomFilter", self.column, types[0], _SERVED)
         return Bloom()
 
     def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Return one filter per file; the filter of a file without values is empty.
-
-        The kernel builds the filter of a file that a single task reads. Where several tasks read parts of a file, the
-        kernel returns pairs of hashes, and this method builds the filter from those pairs.
-
-        Parameters
-        ----------
-        results : sequence of pyarrow.Array
-            Lists of hash pairs, as int64, and optionally the kernel's filters, as binary; one row per file.
-        types : sequence of str
-            The column's Spark type.
-
-        Returns
-        -------
-        pyarrow.Array of binary
-            Null for a file with neither a filter nor hashes.
-        """
+        """Return one filter per file, null for a file with neither a filter nor hashes."""
         hashes = results[0]
         filters = results[1] if len(results) > 1 else pa.nulls(len(hashes), pa.binary())
+        # a file that a single task reads has the kernel's filter; a file that several tasks read has pairs of hashes,
+        # because the filters of its parts cannot be merged
         missing = pc.and_(hashes.is_valid(), filters.is_null()).to_numpy(zero_copy_only=False)
         if not missing.any():
             return filters
@@ -121,6 +101,7 @@ class BloomFilter(OneColumn):
         built: list[bytes | None] = [None] * len(hashes)
         for i in np.flatnonzero(missing):
             own = pairs[lists.starts[i] : lists.ends[i]]
+            # a file without values has no pairs, and its filter contains nothing [PRU-BF-4]
             size = bloom_bits.size_for(len(own) if self.ndv is None else self.ndv, self.fpp)
             built[i] = bloom_bits.build(own, *size)
         return pc.coalesce(filters, pa.array(built, pa.binary()))
@@ -143,11 +124,9 @@ class BloomFilter(OneColumn):
         return ValueList(self.column, _MAX_VALUES, expression=self.expression)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
-        """Return a clause for ``=`` or ``IN`` on the column itself, or None for any other leaf.
-
-        A cast of the column is not answered, because hashes depend on the indexed type.
-        """
+        """Return a clause for ``=`` or ``IN`` on the column itself, or None for any other leaf."""
         match leaf:
+            # hashes depend on the indexed type, so a cast of the column has no answer [PRU-BF-1]
             case Comparison(Op.EQ, Column() as operand, value) if operand.type in _SERVED:
                 return BloomFilterClause(leaf, definition.key, (value,), expensive=True)
             case In(Column() as operand, values) if operand.type in _SERVED:
@@ -158,18 +137,15 @@ class BloomFilter(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class BloomFilterClause(ColumnClause):
-    """A clause that tests a file's filter for values.
+    """A clause that tests a file's filter for values."""
 
-    Attributes
-    ----------
-    values : tuple of Value
-        The literals. A file may match if its filter may contain one of the literals.
-    """
-
+    #: The literals: a file may match if its filter may contain one of them.
     values: tuple[Value, ...]
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """Return false for files that certainly lack every literal, and null for files without a valid filter."""
+        # = and IN are TRUE only of a literal, and a filter never loses a value: without any literal, no row matches;
+        # NULL in a list adds no TRUE row
         return bloom_bits.might_contain(values, [_hash(value) for value in self.values], among)
 
 

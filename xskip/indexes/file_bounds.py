@@ -19,37 +19,15 @@ _INTERVAL = "interval"  # metadata have numbers of months or microseconds, which
 
 
 class FileBounds(NamedTuple):
-    """Bounds of a column in each file.
+    """Bounds of a column in each file, as values of the column."""
 
-    Attributes
-    ----------
-    low, high : pyarrow.Array
-        The bounds as values of the column. Null where the index has no such bound, or the bounds contradict each other.
-    """
-
+    #: Null where the index has no such bound, or the bounds contradict each other.
     low: pa.Array
     high: pa.Array
 
 
 def bounded_type(definition: IndexDefinition, storage: Storage) -> str | None:
-    """Return the Spark type of the bounds that an index has, or None if it has no bounds of a column to show.
-
-    Indexes on expressions and on intervals have no bounds to show.
-
-    Parameters
-    ----------
-    definition : IndexDefinition
-        The index.
-    storage : Storage
-        The type of its values.
-
-    Examples
-    --------
-    >>> bounded_type(IndexDefinition("minmax", ("a",)), Struct((("min", "int"), ("max", "int"))))
-    'int'
-    >>> bounded_type(IndexDefinition("bloomfilter", ("a",)), Array("int")) is None
-    True
-    """
+    """Return the Spark type of the bounds that an index has, or None if it has no bounds of a column to show."""
     if len(definition.columns) != 1 or definition.expression is not None:
         return None
     match storage:
@@ -63,19 +41,7 @@ def bounded_type(definition: IndexDefinition, storage: Storage) -> str | None:
 
 
 def bounds_of_files(values: pa.Array) -> FileBounds:
-    """Return the bounds in the values of an index that has a :func:`bounded_type`.
-
-    Parameters
-    ----------
-    values : pyarrow.Array
-        The values of the index: structs of two bounds, or lists of values.
-
-    Examples
-    --------
-    >>> bounds = bounds_of_files(pa.array([[3, 1], None, []]))
-    >>> bounds.low.to_pylist(), bounds.high.to_pylist()
-    ([1, None, None], [3, None, None])
-    """
+    """Return the bounds in the values of an index (structs of bounds, or lists) with a :func:`bounded_type`."""
     if pa.types.is_struct(values.type):
         low, high = (pc.struct_field(values, side) for side in (0, 1))
         low, high = (pc.if_else(values.is_valid(), side, pa.scalar(None, side.type)) for side in (low, high))
@@ -89,6 +55,7 @@ def _of_lists(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
     flat, rows = lists.flatten(), pc.list_parent_indices(lists)
     there = flat.is_valid()
     flat, rows = flat.filter(there), rows.filter(there)
+    # sorted by file and then by key, the values of a file have the least one first and the greatest one last
     order = pc.sort_indices(
         pa.table({"row": rows, "key": sort_key(flat)}), [("row", "ascending"), ("key", "ascending")]
     )

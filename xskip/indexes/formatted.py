@@ -84,13 +84,7 @@ class Formatted(OneColumn):
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return an array of strings.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column is not of type ``string``.
-        """
+        """Return an array of strings."""
         if types[0] != "string":
             raise unsupported("Formatted", self.column, types[0], ("string",))
         return Array("string")
@@ -108,6 +102,7 @@ class Formatted(OneColumn):
         """Return a clause for a leaf about the same pattern and group of the column, or None for any other leaf."""
         match leaf.operand:
             case Computed(call=("RegExpExtract", bytes() as pattern, int() as group)):
+                # the results of another pattern say nothing about the leaf
                 same = (pattern, group) == (self.pattern.encode(), self.group)
                 return FormattedClause(leaf, definition.key) if same else None
             case _:
@@ -120,4 +115,5 @@ class FormattedClause(ValuesClause):
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Return, for each result of the regular expression, whether the leaf is TRUE for the result."""
+        # the list has every result in the file, so a leaf that holds for none of them holds for no row [PRU-FM-1]
         return holds(leaf, parts)

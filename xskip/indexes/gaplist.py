@@ -74,13 +74,7 @@ class GapList(OneColumn):
         return (Accumulator("ranges", self.gaps + 1),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return an array of the column's type, for the alternating lower and upper ends of the ranges.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column is not a number, a date or a timestamp, or is a decimal of more than 18 digits.
-        """
+        """Return an array of the column's type, for the alternating lower and upper ends of the ranges."""
         digits = decimal_digits(types[0])
         if types[0] not in _SERVED and (digits is None or digits[0] > _LONGEST):
             raise unsupported("GapList", self.column, types[0], (*_SERVED, f"decimal of at most {_LONGEST} digits"))
@@ -104,6 +98,7 @@ class GapList(OneColumn):
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because ranges ignore NULL rows."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
             return None
+        # a function may need Spark, so its clause runs only on files that cheaper clauses leave
         return GapListClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
 
 
@@ -113,8 +108,10 @@ class GapListClause(PartsClause[list[pa.Array]]):
 
     def parts(self, values: pa.Array) -> tuple[Lists, list[pa.Array]] | None:
         """Return the lists of ranges, with all lower ends and all upper ends, or None if an end has no counterpart."""
+        # an odd number of ends cannot be ranges: such lists decide nothing
         return Lists.of_groups(values, 2)
 
     def matching(self, leaf: Leaf, parts: list[pa.Array]) -> pa.BooleanArray:
         """Return, for each range, whether the leaf can be TRUE for a value in the range; null means unknown."""
+        # each value lies in a range, so a leaf that is possible in no range is TRUE for no value [PRU-GL-1]
         return possible(leaf, Bounds.of(leaf.operand, *parts))

@@ -271,12 +271,14 @@ def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:
         return None
     name = join_path(column.path)
     found = [k for k, column in enumerate(columns) if column == name]
+    # a name in other case means a column if only one of both columns has the name
     found = found or [k for k, column in enumerate(columns) if column.lower() == name.lower()]
     return found[0] if len(found) == 1 else None
 
 
 def _doubled(leaf: Leaf) -> Leaf:
-    """Return a leaf with its literals as doubles; a double represents every value of the served types exactly."""
+    """Return a leaf with its literals as doubles."""
+    # a double represents every value of the served types exactly, so the leaf keeps its meaning
     operand = Column(("",), "double")
     match leaf:
         case Comparison(op, _, value):
@@ -295,6 +297,7 @@ class GeoBoxClause(PartsClause[list[pa.Array]]):
 
     def parts(self, values: pa.Array) -> tuple[Lists, list[pa.Array]] | None:
         """Return the lists of boxes and the four sides of all boxes, or None if a list has an incomplete box."""
+        # a list that is not of whole boxes decides nothing
         return Lists.of_groups(values, 4)
 
     def matching(self, leaf: Leaf, parts: list[pa.Array]) -> pa.BooleanArray:
@@ -302,4 +305,6 @@ class GeoBoxClause(PartsClause[list[pa.Array]]):
         axis = _axis(leaf, self.requires[1])
         assert axis is not None
         doubled = _doubled(leaf)
+        # a box contains its points along each axis, and a row with NULL on the other axis lies in an unbounded box, so
+        # a leaf that is possible in no box is TRUE for no row [PRU-GB-1]
         return possible(doubled, Bounds.of(doubled.operand, *parts[2 * axis : 2 * axis + 2]))

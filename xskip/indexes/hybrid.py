@@ -81,13 +81,8 @@ class Hybrid(OneColumn):
         return BloomFilter(self.column, self.fpp, expression=self.expression)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return a struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If a Bloom filter cannot hold values of the column's type.
-        """
+        """Return a struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter."""
+        # raises an error for a type that filters cannot hold
         self._filter.storage(types)
         return _storage(types[0])
 
@@ -105,6 +100,7 @@ class Hybrid(OneColumn):
             (pc.struct_field(each, 0), pc.struct_field(each, 1)) for each in (stored, actual)
         )
         by_list = lists_omit(lists, values, self.max_values)
+        # filters of other sizes are not comparable, but the filter must contain every value of a complete list
         by_filter = pc.if_else(values.is_valid(), values_pass(filters, values), filters_omit(filters, bits))
         found = pc.if_else(lists.is_valid(), by_list, pc.if_else(filters.is_valid(), by_filter, pa.scalar(False)))
         return pc.if_else(stored.is_valid(), found, pa.scalar(False))
@@ -126,30 +122,22 @@ def _storage(kind: str) -> Storage:
 
 @dataclass(frozen=True, slots=True)
 class HybridClause(ColumnClause):
-    """A clause that tests a leaf against the list of a file, or against the filter of a file without a list.
-
-    Attributes
-    ----------
-    listed : ColumnClause
-        The clause over the lists.
-    filtered : ColumnClause or None
-        The clause over the filters, or None if filters cannot answer the leaf.
-    """
+    """A clause that tests a leaf against the list of a file, or against the filter of a file without a list."""
 
     listed: ColumnClause
+    #: The clause over the filters, or None if filters cannot answer the leaf.
     filtered: ColumnClause | None
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """Return the verdict of a file's list, or else of its filter.
-
-        The verdict is null for a file with neither, and for a file with both, which contradicts the index's rules.
-        """
+        """Return the verdict of a file's list, or else of its filter; null for a file with neither or both."""
         lists, filters = (pc.struct_field(values, i) for i in (0, 1))
         found = self.listed.verdicts(lists, among, once)
+        # a file with both contradicts the rules of the index: nothing of it counts [PRU-V-10]
         both = pc.and_(lists.is_valid(), filters.is_valid())
         if both.true_count:
             found = pc.if_else(both, pa.scalar(None, pa.bool_()), found)
         if self.filtered is None:
             return found
+        # a list decides by itself, and its file has no filter to test
         left = among & lists.is_null().to_numpy(zero_copy_only=False)
         return pc.coalesce(found, self.filtered.verdicts(filters, left, once))

@@ -62,13 +62,7 @@ class MinMax(OneColumn):
         return (Accumulator("bounds"),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return a struct of ``min`` and ``max``, both of the column's type.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the metadata cannot hold values of the column's type.
-        """
+        """Return a struct of ``min`` and ``max``, both of the column's type."""
         name = atomic_name(types[0])
         if name is None:
             raise unsupported("MinMax", self.column, types[0], BOUNDED)
@@ -95,8 +89,9 @@ class MinMaxClause(ColumnClause):
 
     @classmethod
     def of(cls, leaf: Leaf, definition: IndexDefinition) -> MinMaxClause | None:
-        """Return a clause for a leaf, or None for ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
+        """Return a clause for a leaf, or None for ``IS NULL`` on the column itself."""
         is_function = isinstance(leaf.operand, Computed)
+        # bounds ignore NULL rows [PRU-MM-6]
         if isinstance(leaf, IsNull) and not is_function:
             return None
         return cls(leaf, definition.key, expensive=is_function)
@@ -106,7 +101,8 @@ class MinMaxClause(ColumnClause):
         operand = self.leaf.operand
         bounds, has_bounds, verdict_without_bounds = once(cast_type(operand), lambda: bounds_in(operand, values))
         found = possible(self.leaf, bounds)
-        # bounds ignore NULL rows: where a NULL row may match, every file with metadata stays
+        # every value lies between the bounds, so a leaf that is possible for none of them is TRUE for no value
+        # [PRU-MM-1]; bounds ignore NULL rows: where a NULL row may match, every file with metadata stays [PRU-FN-2]
         return (
             pc.invert(verdict_without_bounds)
             if null_may_match(self.leaf)
@@ -115,26 +111,13 @@ class MinMaxClause(ColumnClause):
 
 
 def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
-    """Return the bounds of an operand, and what to do where a file has no bound.
+    """Return the bounds of an operand, which files have a bound, and the verdict for the files without.
 
-    Parameters
-    ----------
-    operand : Operand
-        The operand whose bounds are computed from the bounds of its column.
-    values : pyarrow.Array
-        The metadata of a MinMax index, a struct of ``min`` and ``max`` per file.
-
-    Returns
-    -------
-    bounds : Bounds
-        The bounds of the operand.
-    has_bounds : pyarrow.BooleanArray
-        Whether the file has at least one bound.
-    verdict_without_bounds : pyarrow.BooleanArray
-        The verdict for a file without bounds: false if the struct is valid, because the file then holds no value except
-        NULL; null if the struct is null.
+    ``values`` is the metadata of a MinMax index: a struct of ``min`` and ``max`` per file.
     """
     low, high = (pc.struct_field(values, side) for side in (0, 1))
+    # a valid struct without bounds states that the file holds no value except NULL, so that no leaf but IS NULL is TRUE
+    # [PRU-MM-7]; a null struct states nothing [PRU-V-3]
     verdict_without_bounds = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
     return (
         Bounds.of(operand, low, high, within=values),

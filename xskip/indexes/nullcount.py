@@ -82,12 +82,10 @@ class NullCountClause(ColumnClause):
     """A clause that tests a leaf against NULL counts."""
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """Return false for files that lack the NULL row or the value that the leaf needs.
-
-        The verdict is null for files without counts, and for files whose counts contradict one another.
-        """
+        """Return false for files that lack the NULL row or the value that the leaf needs; null without sound counts."""
         nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
         # in SQL, IS NULL is TRUE only for NULL, and every other leaf can be TRUE only for a value that is not NULL
         possible = pc.greater(nulls, 0) if isinstance(self.leaf, IsNull) else pc.less(nulls, rows)
+        # other counts contradict each other, and decide nothing [PRU-V-10]
         sound = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, rows))
         return pc.if_else(pc.and_(values.is_valid(), sound), possible, pa.scalar(None, pa.bool_()))

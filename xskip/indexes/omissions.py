@@ -31,7 +31,9 @@ def bounds_omit(stored: pa.StructArray, actual: pa.StructArray) -> pa.BooleanArr
     low, high, least, greatest = (
         sort_key(pc.struct_field(each, side)) for each in (stored, actual) for side in (0, 1)
     )  # fmt: skip
+    # a side without a stored bound admits all values
     outside = pc.or_(pc.less(least, low).fill_null(False), pc.greater(greatest, high).fill_null(False))
+    # two nulls state that there are no values
     is_empty = pc.and_(low.is_null(), high.is_null())
     without = pc.and_(is_empty, pc.or_(least.is_valid(), greatest.is_valid()))
     return pc.and_(stored.is_valid(), pc.or_(outside, without))
@@ -45,8 +47,10 @@ def lists_omit(stored: pa.ListArray, actual: pa.ListArray, cap: int) -> pa.Boole
     [False, True, False, True]
     """
     lengths = pc.list_value_length(stored).fill_null(0)
+    # a null actual list has more than ``cap`` values, so a stored list of at most ``cap`` values lacks one of them
     missing = to_mask(pc.and_(actual.is_null(), pc.less_equal(lengths, cap)))
     missing |= _lacks(stored, actual)
+    # a longer stored list may have all of them
     undecided = pc.and_(actual.is_null(), pc.greater(lengths, cap))
     found = pc.if_else(undecided, pa.scalar(None, pa.bool_()), from_mask(missing))
     return pc.if_else(stored.is_valid(), found, pa.scalar(False))
@@ -64,6 +68,7 @@ def _lacks(stored: pa.ListArray, actual: pa.ListArray) -> npt.NDArray[np.bool_]:
         keys.append(sort_key(each.values.take(pa.array(rows, pa.int64()))))
     codes = pa.concat_arrays([keys[0].cast(keys[1].type), keys[1]]).dictionary_encode()
     numbers = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    # one number for each pair of a file and a value, so that one search compares the lists of all files
     pairs = np.concatenate(owners) * (len(codes.dictionary) + 1) + numbers
     listed, wanted = pairs[: len(owners[0])], pairs[len(owners[0]) :]
     lost = ~np.isin(wanted, listed) & (numbers[len(owners[0]) :] >= 0)
@@ -89,6 +94,7 @@ def _filter_omits(stored: bytes | None, actual: bytes | None) -> bool | None:
     if actual is None or stored[:_HEADER] != actual[:_HEADER] or len(stored) != len(actual):
         return None
     bits, wanted = (np.frombuffer(each, np.uint8, offset=_HEADER) for each in (stored, actual))
+    # equal sizes give a value the same bits: a stored filter without one of them lacks a value
     return bool((wanted & ~bits).any())
 
 
@@ -128,9 +134,6 @@ def _hash(value: bytes | int) -> bloom_bits.HashPair:
 def groups_omit(stored: pa.ListArray, actual: pa.ListArray, size: int) -> pa.BooleanArray:
     """Compare lists of ranges (``size`` 2: lower and upper end) or of boxes (``size`` 4: the ends of both sides).
 
-    Each actual range or box covers some values. If no stored range or box covers it, the comparison decides only for a
-    single point, because the stored statistics can have a gap where the file has no values.
-
     >>> stored, kind = [[1, 2, 5, 9], [1, 2, 5, 9], [1, 2], None], pa.list_(pa.int32())
     >>> groups_omit(pa.array(stored, kind), pa.array([[1, 1, 5, 6], [1, 6], [4, 4], [4, 4]], kind), 2).to_pylist()
     [False, None, True, False]
@@ -161,6 +164,8 @@ def _group_omits(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) ->
         low, high = group[0::2, None], group[1::2, None]
         if ((known[0::2] <= low) & (known[1::2] >= high)).all(axis=0).any():
             continue
+        # a range or box that no stored one covers is decided only if it is a single point: a wider one can span a gap
+        # of the stored statistics in which the file has no values
         if (low == high).all():
             return True
         is_open = True

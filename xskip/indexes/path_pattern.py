@@ -14,6 +14,8 @@ from xskip.types.periods import PERIOD
 
 __all__ = ["NUMBER", "PathPattern", "Place", "PlaceKind"]
 
+#: What a place says about its column: a lower bound, an upper bound, the value of all rows, the period that contains
+#: all values, the period whose start is a lower bound, or a part of the period that contains all values.
 PlaceKind = Literal["min", "max", "value", "period", "since", "year", "month", "week", "day", "hour"]
 #: The kinds of places that always hold the name of a period.
 _PERIODS: tuple[PlaceKind, ...] = ("period", "since")
@@ -32,16 +34,7 @@ _SYNTAX = "such as 'ts_{ts:min}_{ts:max}' or 'day={ts:period}/*'"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of a pattern.
-
-    Attributes
-    ----------
-    column : str
-        The column, as the pattern spells it.
-    kind : {"min", "max", "value", "period", "since", "year", "month", "week", "day", "hour"}
-        What the place says about the column: a lower bound, an upper bound, the value of all rows, the period that
-        contains all values, the period whose start is a lower bound, or a part of the period that contains all values.
-    """
+    """A place of a pattern; the column is as the pattern spells it."""
 
     column: str
     kind: PlaceKind
@@ -73,39 +66,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """A pattern of the last components of a path.
+    """A pattern of the last components of a path."""
 
-    Attributes
-    ----------
-    parts : tuple of str or Place or None
-        The pattern in pieces: literal text, places, and None for ``*``.
-    """
-
+    #: The pattern in pieces: literal text, places, and None for ``*``.
     parts: tuple[str | Place | None, ...]
 
     @staticmethod
     def parse(text: str) -> PathPattern:
-        """Parse a pattern.
+        """Parse a pattern: literal text with places in braces, see :class:`~xskip.indexes.pathbounds.PathBounds`.
 
-        Parameters
-        ----------
-        text : str
-            Literal text with places in braces, see :class:`~xskip.indexes.pathbounds.PathBounds`.
-
-        Returns
-        -------
-        PathPattern
-
-        Raises
-        ------
-        IndexDefinitionError
-            If the text has no place, two places without text between them, an unknown kind of place, parts that are not
-            those of a period, a single brace, or two columns whose names differ only in case.
-
-        Examples
-        --------
-        >>> PathPattern.parse("p{part}/*").parts
-        ('p', Place(column='part', kind='value'), '/', None)
+        IndexDefinitionError if the text breaks a rule of [PRU-PB-1] or [PRU-PB-4].
         """
         if not isinstance(text, str):
             raise _invalid("is not a text", repr(text)[:100])
@@ -114,6 +84,7 @@ class PathPattern:
         if not places:
             raise _invalid("has no place", text)
         for before, after in pairwise(parts):
+            # without text between them, a path can be split between both in several ways
             if not isinstance(before, str) and not isinstance(after, str):
                 raise _invalid("has two places without text between them", text)
         spelled = {place.column for place in places}
@@ -137,20 +108,11 @@ class PathPattern:
     def regex(self, column: str, *, is_number: bool) -> str:
         """Return a regular expression with a group ``p0``, ``p1``, ... for each place of a column.
 
-        Parameters
-        ----------
-        column : str
-            The column.
-        is_number : bool
-            Whether places of kind ``min``, ``max`` and ``value`` of the column hold numbers rather than periods.
-
-        Returns
-        -------
-        str
-            The expression, in the syntax that Python and RE2 share. It matches whole paths, also if the path goes on
-            with extensions of the file name.
+        ``is_number`` says whether places of kind ``min``, ``max`` and ``value`` of the column hold numbers, not
+        periods. The syntax is what Python and RE2 share.
         """
         groups = 0
+        # a pattern fits the last components of a path, also if the file name goes on with extensions [PRU-PB-2]
         pieces = ["(?s)^(?:.*/)?"]
         for part in self.parts:
             match part:

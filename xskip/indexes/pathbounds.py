@@ -159,37 +159,21 @@ class PathBounds(OneColumn):
         return tuple(cls(column, pattern, unit, zone) for column in PathPattern.parse(pattern).columns)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return a struct of ``min`` and ``max``, both of the column's type.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column has values other than integers, dates and timestamps.
-        """
+        """Return a struct of ``min`` and ``max``, both of the column's type."""
         if types[0] not in _SERVED:
             raise unsupported("PathBounds", self.column, types[0], _SERVED)
         return Struct((("min", types[0]), ("max", types[0])))
 
     def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Compute the bounds from the paths of files.
-
-        Parameters
-        ----------
-        results : sequence of pyarrow.Array
-            The paths, an array of strings.
-        types : sequence of str
-            The Spark type of the column.
-
-        Returns
-        -------
-        pyarrow.Array
-            A struct of ``min`` and ``max`` for each path, null where the path says nothing.
-        """
+        """Compute a struct of ``min`` and ``max`` from each path of a file, null where the path says nothing."""
         kind = arrow_type(self.storage(types))
         claims = list(self._claims(results[0], types[0]))
         lows = [claim.low for claim in claims if claim.place.has_low]
         highs = [claim.high for claim in claims if claim.place.has_high]
+        # each place gives bounds of all values, so the greatest lower and the least upper bound hold, too [PRU-PB-3]
         low, high = (np.maximum.reduce(lows) if lows else None), (np.minimum.reduce(highs) if highs else None)
+        # one place that does not fit, a bound that the type cannot hold, or bounds that contradict each other: the path
+        # says nothing
         fits = np.logical_and.reduce([claim.fits for claim in claims])
         for side in (low, high):
             if side is not None:
@@ -204,7 +188,7 @@ class PathBounds(OneColumn):
         return bounds_omit(stored, actual)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
+        """Return a clause for any leaf except ``IS NULL`` on the column itself."""
         return MinMaxClause.of(leaf, definition)
 
     def _claims(self, paths: pa.Array, kind: str) -> Iterator[_Claim]:
@@ -233,7 +217,7 @@ class PathBounds(OneColumn):
         numbers = np.where(fits, digits, 0).astype(np.int64) * signs
         if unit < _MICROSECOND:
             low = high = numbers // (_MICROSECOND // unit)
-        else:  # a time is at least as precise as the number in the path
+        else:  # writers round times down to the unit: an upper bound includes all times within it [PRU-PB-3]
             width = unit // _MICROSECOND
             low = numbers * width
             high = low + (width - 1)
@@ -243,6 +227,7 @@ class PathBounds(OneColumn):
         """Return the least and the greatest value in periods, and which names are those of periods."""
         encoded = texts.dictionary_encode()
         known = [self._in_period(name, kind) if name is not None else None for name in encoded.dictionary.to_pylist()]
+        # the last entry stands for paths without a text
         ends = np.array([interval or (0, 0) for interval in (*known, None)], np.int64)
         there = np.array([interval is not None for interval in (*known, None)], np.bool_)
         positions = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
@@ -255,6 +240,7 @@ class PathBounds(OneColumn):
             return None
         start, end = instants(period, ZoneInfo(self.zone) if kind not in ("date", "timestamp_ntz") else None)
         if kind == "date":
+            # ``end`` is the first moment after the period, so the last value in it is one unit less
             return start // _DAY, (end - 1) // _DAY
         if kind in _TIMES:
             return start, end - 1
@@ -265,20 +251,13 @@ class PathBounds(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """The bounds that one place gives for many paths.
-
-    Attributes
-    ----------
-    place : Place
-    low, high : numpy.ndarray of int64
-        The least and the greatest value that the text in each path stands for.
-    fits : numpy.ndarray of bool
-        Whether the text in each path stands for any value.
-    """
+    """The bounds that one place gives for many paths."""
 
     place: Place
+    #: The least and the greatest value that the text in each path stands for.
     low: Numbers
     high: Numbers
+    #: Whether the text in each path stands for any value.
     fits: Mask
 
 
@@ -297,7 +276,6 @@ def _most(unit: int) -> int:
 
 
 def _within(numbers: Numbers, kind: str) -> Mask:
-    """Return which numbers a type can hold."""
     bits = BITS.get(kind, 32 if kind == "date" else 64)
     within: Mask = (numbers >= -(2 ** (bits - 1))) & (numbers <= 2 ** (bits - 1) - 1)
     return within

@@ -80,13 +80,7 @@ class Prefix(OneColumn):
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return an array of ``binary``.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column is neither of type ``string`` nor of type ``binary``.
-        """
+        """Return an array of ``binary``."""
         if types[0] not in _SERVED:
             raise unsupported("Prefix", self.column, types[0], _SERVED)
         return Array("binary")
@@ -108,28 +102,22 @@ class Prefix(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class PrefixClause(ValuesClause):
-    """A clause that tests leaves against all strings with one of the listed prefixes.
+    """A clause that tests leaves against all strings with one of the listed prefixes."""
 
-    Attributes
-    ----------
-    length : int
-        The length of the prefixes in bytes.
-    """
-
+    #: The length of the prefixes in bytes.
     length: int
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
-        """Return, for each prefix, whether the leaf can be TRUE for a string with the prefix.
-
-        A prefix shorter than ``length`` is the only such string. A prefix longer than ``length`` contradicts the
-        index's rules, so the result is true.
-        """
+        """Return, for each prefix, whether the leaf can be TRUE for a string with the prefix."""
+        # a prefix longer than the length contradicts the rules of the index, and rules out nothing [PRU-V-10]
         return pc.or_kleene(self._possible(leaf, parts), pc.greater(pc.binary_length(parts), self.length))
 
     def _possible(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
+        # ``whole``: an entry shorter than n bytes is the only string that it stands for [PRU-PX-1]
         n, whole = self.length, pc.less(pc.binary_length(parts), self.length)
         match leaf:
             case Comparison(Op.EQ, _, bytes() as value):
+                # v has the entry v[:n], which is v itself if v is shorter than n bytes
                 return pc.equal(parts, pa.scalar(value[:n], pa.binary()))
             case Comparison(Op.NE, _, value):  # a full-length prefix has continuations other than value
                 return pc.invert(pc.and_(whole, pc.equal(parts, pa.scalar(value, pa.binary()))))
@@ -139,17 +127,22 @@ class PrefixClause(ValuesClause):
                 above = compare(op, parts, pa.scalar(value, pa.binary()))
                 return pc.if_else(whole, above, compare(Op.GE, parts, pa.scalar(value[:n], pa.binary())))
             case In(_, values):
+                # as for =, for each value of the list; NULL in the list adds no TRUE row
                 return pc.is_in(parts, _bytes(value[:n] for value in values if isinstance(value, bytes)))
             case NotIn(_, values, has_null):
+                # a full-length prefix has more continuations than any list
                 listed = pc.and_(whole, pc.is_in(parts, _bytes(values)))
                 return pc.and_(pc.invert(listed), not has_null)
             case StartsWith(_, prefix) if len(prefix) <= n:
                 return pc.starts_with(parts, prefix)
             case StartsWith(_, prefix):
+                # a string with a longer prefix has the entry prefix[:n]
                 return pc.equal(parts, pa.scalar(prefix[:n], pa.binary()))
             case NotStartsWith(_, prefix) if len(prefix) <= n:
+                # all strings of an entry start with the prefix, or none of them does
                 return pc.invert(pc.starts_with(parts, prefix))
             case _:
+                # NOT LIKE of a longer prefix: an entry has other continuations; IS NOT NULL: TRUE of every string
                 return pa.array(np.full(len(parts), True))
 
 

@@ -52,6 +52,7 @@ def register(kind: type[Index]) -> type[Index]:
             "the name of an index type is not valid", where=kind.__qualname__, found=repr(kind.name)[:100],
             expected="letters and digits, such as 'suffix'",
         )  # fmt: skip
+    # a notebook's cell that runs again defines its class anew, with the same module and name
     known = _TYPES.get(kind.name, kind)
     if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):
         _TYPES[kind.name] = kind
@@ -63,36 +64,17 @@ def register(kind: type[Index]) -> type[Index]:
 
 
 def registered() -> tuple[str, ...]:
-    """Return the names of all registered index types, in the order of registration.
-
-    >>> registered()[:3]
-    ('minmax', 'valuelist', 'bloomfilter')
-    """
+    """Return the names of all registered index types, in the order of registration."""
     return tuple(_TYPES)
 
 
 def type_of(name: str) -> type[Index] | None:
-    """Return the index type with a name, or None if no index type of this name is registered.
-
-    >>> type_of("minmax")
-    <class 'xskip.indexes.minmax.MinMax'>
-    """
+    """Return the index type with a name, or None if no index type of this name is registered."""
     return _TYPES.get(name)
 
 
 def index_of(definition: IndexDefinition) -> Index | None:
-    """Return the index that a recorded definition describes.
-
-    Parameters
-    ----------
-    definition : IndexDefinition
-        The definition from the metadata.
-
-    Returns
-    -------
-    Index or None
-        None if the index type is not registered or a recorded parameter is invalid.
-    """
+    """Return the index that a recorded definition describes, or None for an unknown type or an invalid parameter."""
     kind = _TYPES.get(definition.name)
     if kind is None:
         return None
@@ -103,13 +85,7 @@ def index_of(definition: IndexDefinition) -> Index | None:
 
 
 def keys_of_paths(definitions: Iterable[IndexDefinition]) -> list[IndexKey]:
-    """Return the keys of the indexes that are computed from the paths of files.
-
-    Parameters
-    ----------
-    definitions : iterable of IndexDefinition
-        The definitions from the metadata.
-    """
+    """Return the keys of the indexes that are computed from the paths of files."""
     indexes = ((definition.key, index_of(definition)) for definition in definitions)
     return [key for key, index in indexes if index is not None and index.of_paths]
 

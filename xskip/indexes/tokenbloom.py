@@ -75,13 +75,7 @@ class TokenBloom(BloomFilter):
         return (Accumulator("words", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return the storage type of Spark's Bloom filter.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the column is not of type ``string``.
-        """
+        """Return the storage type of Spark's Bloom filter."""
         if types[0] != "string":
             raise unsupported("TokenBloom", self.column, types[0], ("string",))
         return Bloom()
@@ -93,51 +87,37 @@ class TokenBloom(BloomFilter):
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> TokenBloomClause | None:  # type: ignore[override]
         """Return a clause for a leaf that only texts with certain whole words satisfy, or None for any other leaf."""
         ways = tuple(tuple(word for part in parts for word in whole_words(part)) for parts in _ways(leaf))
+        # an alternative without a whole word rules out no file, and so neither does the leaf [PRU-TB-3]
         return TokenBloomClause(leaf, definition.key, ways, expensive=True) if ways and all(ways) else None
 
 
 class Part(NamedTuple):
-    """A literal part of a text that a predicate requires.
-
-    Attributes
-    ----------
-    text : bytes
-        The UTF-8 bytes of the part.
-    is_start, is_end : bool
-        Whether the text begins with the part, and whether the text ends with the part.
-    """
+    """A literal part of a text that a predicate requires, as UTF-8 bytes."""
 
     text: bytes
+    #: Whether the text begins with the part, and whether the text ends with the part.
     is_start: bool
     is_end: bool
 
 
 def whole_words(part: Part) -> tuple[bytes, ...]:
-    """Return the words of a part that are certainly words of the whole text.
-
-    The first word of the part can continue to the left in the text unless the part starts the text. The last word can
-    continue to the right unless the part ends the text.
-
-    >>> whole_words(Part(b"ab cd-ef", is_start=True, is_end=False))
-    (b'ab', b'cd')
-    """
+    """Return the words of a part that are certainly words of the whole text."""
     return tuple(
         found[0]
         for found in _WORD.finditer(part.text)
+        # the first word of the part can go on to the left in the text, and its last word to the right [PRU-TB-2]
         if (part.is_start or found.start() > 0) and (part.is_end or found.end() < len(part.text))
     )
 
 
 def _ways(leaf: Leaf) -> list[list[Part]]:
-    """Return alternative lists of required parts; a text that satisfies the leaf has all parts of an alternative.
-
-    An empty result means that no required part is known.
-    """
+    """Return alternative lists of required parts; a text that satisfies the leaf has all parts of an alternative."""
     match leaf:
         case Comparison(Op.EQ, Column(), bytes() as text):
             return [[Part(text, is_start=True, is_end=True)]]
         case In(Column(), values):
             texts = [text for text in values if isinstance(text, bytes)]
+            # a value that is no text has no known words, so that the alternatives would not be complete
             whole = len(texts) == len(values)
             return [[Part(text, is_start=True, is_end=True)] for text in texts] if whole else []
         case StartsWith(Column(), prefix):
@@ -152,23 +132,21 @@ def _ways(leaf: Leaf) -> list[list[Part]]:
             last = len(parts) - 1
             return [[Part(text.encode(), is_start=k == 0, is_end=k == last) for k, text in enumerate(parts)]]
         case _:
+            # no required part is known
             return []
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBloomClause(ColumnClause):
-    """A clause that tests a file's filter for words.
+    """A clause that tests a file's filter for words."""
 
-    Attributes
-    ----------
-    ways : tuple of tuple of bytes
-        The alternatives. A file may match if its filter may contain all words of an alternative.
-    """
-
+    #: The alternatives: a file may match if its filter may contain all words of one of them.
     ways: tuple[tuple[bytes, ...], ...]
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """Return false for files that certainly lack a word of every alternative, and null without a valid filter."""
+        # a row that satisfies the leaf has all words of one alternative, and a filter never loses a word: without a
+        # word of every alternative, the file has no such row [PRU-TB-1]
         found = pa.array(np.full(len(values), False))
         for words in self.ways:
             whole = pa.array(np.full(len(values), True))

@@ -69,13 +69,7 @@ class ValueList(OneColumn):
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return an array of the column's type.
-
-        Raises
-        ------
-        UnsupportedTypeError
-            If the metadata cannot hold values of the column's type.
-        """
+        """Return an array of the column's type."""
         name = atomic_name(types[0])
         if name is None:
             raise unsupported("ValueList", self.column, types[0], BOUNDED)
@@ -98,4 +92,5 @@ class ValueListClause(ValuesClause):
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Return, for each value of the column, whether the leaf is TRUE for the value."""
+        # the list has every value of the file, so the verdict is exact, also for negated leaves [PRU-VL-1]
         return matches(leaf, parts)
