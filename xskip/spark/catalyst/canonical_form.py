@@ -13,13 +13,12 @@ __all__ = ["form_of"]
 def form_of(node: Any) -> Form | None:
     """Return the form of an encoded expression, or None if the encoding does not describe the whole expression.
 
-    Examples
-    --------
     >>> form_of(["Size", ["$", ["Tags"], "array<string>"], True])
     Form(text='["Size",["$",["Tags"],"array<string>"],true]',
          folded='["Size",["$",["tags"],"array<string>"],true]', columns=(('Tags',),))
     """
     text = _compact(node)
+    # the hook encodes a part that it does not describe as an object with the key "?"
     return None if '{"?":' in text else Form(text, _compact(_folded(node)), tuple(columns_in(node)))
 
 

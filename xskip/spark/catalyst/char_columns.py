@@ -22,6 +22,7 @@ def padded_column(node: Any) -> Padded | None:
             return Padded(Column(tuple(path), "string"), size, is_cut=True)
         case ["StringRPad", child, ["#", "int", int() as size], ["#", "string", " "]]:  # of a literal that is longer
             padded = padded_column(child)
+            # padding to n characters and then rpad to m >= n characters are together rpad to m characters
             longer = padded is not None and not padded.is_cut and padded.length <= size
             return Padded(padded.column, size, is_cut=True) if padded is not None and longer else None
         case _:

@@ -80,26 +80,8 @@ def to_predicate(
 ) -> Predicate:
     """Return the conjunction of a scan's filters as a predicate.
 
-    Parameters
-    ----------
-    filters : sequence of list
-        The filters in the hook's encoding, parsed from JSON.
-    evaluate : Evaluate, optional
-        The evaluator that lets Spark compute functions of a column. Without an evaluator, only an index on the same
-        expression can answer a filter on a function.
-    with_conditions : bool
-        Whether indexes on conditions, such as ``v IS NOT NULL``, can answer the filters. False saves the time of their
-        forms.
-
-    Returns
-    -------
-    Predicate
-        A conjunction, or the predicate of a single filter. Unknown stands for every condition without a decoded form.
-
-    Examples
-    --------
-    >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
-    a != ?
+    Without ``evaluate``, only an index on the same expression can answer a filter on a function. ``with_conditions``
+    says whether indexes on conditions, such as ``v IS NOT NULL``, can exist; False saves the time of their forms.
     """
     children = tuple(_predicate(decorate(node, evaluate, with_conditions=with_conditions)) for node in filters)
     return children[0] if len(children) == 1 else And(children)
@@ -119,10 +101,7 @@ def _predicate(node: Node) -> Predicate:
 
 
 def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
-    """Add to a decoded condition that the condition as an expression is TRUE, which an index on it can answer.
-
-    Null tests are their own opposites: an index on one of them answers both.
-    """
+    """Add to a decoded condition that the condition as an expression is TRUE, which an index on it can answer."""
     if not isinstance(node, ExprNode) or node.term is None or not node.with_conditions:
         return predicate
     if isinstance(predicate, Constant):
@@ -133,6 +112,7 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
         case ["In", _, _, [*values]] | ["InRow", _, [*values]] if len(values) > _MAX_LIST:
             return predicate
         case ["IsNull" | "IsNotNull" as name, child]:
+            # null tests are their own opposites: an index on one of them answers both
             opposite = "IsNotNull" if name == "IsNull" else "IsNull"
             forms = [(form_of([name, child]), True), (form_of([opposite, child]), False)]
         case _:
@@ -145,8 +125,7 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
 def _by_fallback(node: Node) -> Predicate | None:
     """Decode a condition on COALESCE: on the first argument where it is not NULL, else on the others.
 
-    None for other nodes, for too many levels or arguments, and if the condition on the first argument is unknown. A NOT
-    goes to both conditions.
+    None for other nodes, for too many levels or arguments, and if the condition on the first argument is unknown.
     """
     condition = node[1] if _is_a(node, "Not") else node
     place = _place_of_fallback(condition)
@@ -161,9 +140,12 @@ def _by_fallback(node: Node) -> Predicate | None:
     if isinstance(on_first, Unknown):
         return None
     whole = _by_form(condition)
+    # the value is that of one argument, so NOT goes to the conditions on both
     if condition is not node:
         on_first, on_others, whole = negate(on_first), negate(on_others), negate(whole)
     is_null, is_value = (_predicate(_like_marked(condition, [name, first])) for name in ("IsNull", "IsNotNull"))
+    # COALESCE(a, b) is a where a is not NULL, and b where a is NULL; the negation of this predicate has the same two
+    # cases
     there = And((is_value, on_first))
     found = there if on_others == Constant(False) else Or((there, And((is_null, on_others))))
     if isinstance(whole, Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull):
@@ -216,11 +198,7 @@ def _like_marked(node: Node, condition: list[Node]) -> Node:
 
 
 def _by_cases(node: Node) -> Predicate | None:
-    """Decode IF or CASE as: a condition and its result are both TRUE, or the last result is TRUE; None for other nodes.
-
-    The decoder omits that the earlier conditions are not TRUE, which only keeps more files. The Unknown in the
-    conjunction makes the negation unknown as well, because a negation would turn the omission into wrong skips.
-    """
+    """Decode IF or CASE as: a condition and its result are TRUE, or the last result is TRUE; None for other nodes."""
     match node:
         case ["If", condition, then, otherwise]:
             cases, last = [("", condition, then)], otherwise
@@ -230,6 +208,8 @@ def _by_cases(node: Node) -> Predicate | None:
             return None
     results = [And((_predicate(condition), _predicate(then))) for _, condition, then in cases]
     last_result = Constant(None) if last is None else _predicate(last)
+    # this omits that the earlier conditions are not TRUE, which only keeps more files; Unknown makes the negation
+    # unknown, because a negation would turn the omission into wrong skips
     return And((Or((*results, last_result)), Unknown("xskip ignores the order of the conditions of a CASE")))
 
 
@@ -419,10 +399,7 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
 
 
 def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
-    """Compare two columns of a row.
-
-    A comparison of a column with itself is Unknown: statistics relate values of different rows of that column.
-    """
+    """Compare two columns of a row."""
     if isinstance(right, Unknown):
         return right
     for side in (left, right):
@@ -436,6 +413,7 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
             return Unknown(f"xskip cannot compare {side} with a column")
     if left.type != right.type:
         return Unknown(f"xskip cannot compare {left.type} with {right.type}")
+    # statistics relate values of different rows of one column, and say nothing of a row's value and itself
     if column_of(left) == column_of(right):
         return Unknown(f"xskip cannot compare {column_of(left)} with itself")
     return ColumnComparison(op, left, right)
@@ -454,7 +432,6 @@ def _array(node: Node) -> Column | Derived | None:
 
 
 def _contains(column: Column | Derived, element: str, raw: Any) -> Predicate:
-    """Decode a test that some element of an array equals a value."""
     if raw is None:
         return Constant(None)
     value = literal_value(raw, element)
@@ -464,17 +441,16 @@ def _contains(column: Column | Derived, element: str, raw: Any) -> Predicate:
 
 
 def _equal_row(field: Node, literal: Any) -> Predicate:
-    """Decode the equality of a row value or of one of its fields with a literal.
-
-    Spark compares fields with ``<=>``. A row that is made of fields is never NULL. A struct column that is NULL
-    equals no row: the result is FALSE where Spark's is NULL, so that the negation keeps more files.
-    """
+    """Decode the equality of a row value or of one of its fields with a literal [PRU-V-11]."""
     match field:
         case ["Row", None, _] if literal is None:
             return Constant(False)
         case ["Row", column, _] if literal is None:
             return _null_test("IsNull", column)
         case ["Row", column, [*fields]]:
+            # Spark compares fields with <=>; a row that is made of fields (``column`` is None) is never NULL; for a
+            # struct column that is NULL, the result is FALSE where Spark's is NULL, so that the negation keeps more
+            # files
             equal = tuple(_equal_row(part, value) for part, value in zip(fields, literal, strict=True))
             return And(equal if column is None else (_null_test("IsNotNull", column), *equal))
         case _ if is_literal(literal):
@@ -484,12 +460,14 @@ def _equal_row(field: Node, literal: Any) -> Predicate:
 
 
 def _one_of_rows(row: Node, literals: list[Any]) -> Predicate:
-    """Decode ``IN`` with row values; of a long list, each field is one of its values."""
+    """Decode ``IN`` with row values."""
     rows = [literal for literal in literals if literal is not None]
     unknown = (Constant(None),) if len(rows) < len(literals) else ()  # the list has NULL
     if len(rows) <= _MAX_ROWS:
         return Or((*(_equal_row(row, literal) for literal in rows), *unknown))
     _, _, fields = row
+    # a row that equals one of the list has in each field one of the list's values of this field; other rows do, too, so
+    # that Unknown must keep the negation unknown
     reaches = [_one_of_values(field, [literal[k] for literal in rows]) for k, field in enumerate(fields)]
     return And((*reaches, Unknown("the list has too many rows")))
 
@@ -503,16 +481,15 @@ def _one_of_values(field: Node, literals: list[Any]) -> Predicate:
 
 
 def _null_safe(left: Node, right: Node) -> Predicate:
-    """Decode ``a <=> v``, which is never NULL: TRUE if and only if a is not NULL and a = v.
-
-    The negation is therefore ``a IS NULL OR a != v``.
-    """
+    """Decode ``a <=> v``, which is never NULL."""
     if is_literal(left):
         left, right = right, left
     if is_literal(right) and right[2] is None:
         return _null_test("IsNull", left)
+    # TRUE if and only if a is not NULL and a = v, so that the negation is a IS NULL OR a != v
     equal = _comparison(Op.EQ, left, right)
     padded = padded_column(left)
+    # padding keeps NULL
     if padded is not None and is_literal(right):
         return And((IsNotNull(padded.column), equal))
     match equal:
@@ -527,10 +504,10 @@ def _null_safe(left: Node, right: Node) -> Predicate:
 
 
 def _is_nan(child: Node) -> Predicate:
-    """Decode ``isnan(a)``, which is FALSE for NULL."""
     operand = _operand(child)
     if isinstance(operand, Unknown) or operand.type not in ("float", "double"):
         return Unknown(unsupported(child))
+    # Spark's isnan is FALSE, not NULL, for NULL
     return And((IsNotNull(operand), Comparison(Op.EQ, operand, float("nan"))))
 
 
@@ -568,15 +545,14 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
 
 
 def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
-    """Decode ``LIKE`` as its literal prefix and the whole condition, which Spark evaluates on single values.
-
-    The whole condition, or an Unknown in its place, keeps the negation correct.
-    """
+    """Decode ``LIKE`` as its literal prefix and the whole condition, which Spark evaluates on single values."""
     prefix, rest = split_like(pattern, escape)
     if prefix is None:
         return Unknown("the LIKE pattern has an escape before an ordinary character")
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
+    # the prefix alone is weaker than the pattern, so the whole condition, or an Unknown in its place, must keep the
+    # negation correct
     start, whole = _starts_with(child, prefix), _expression(node, "")
     if rest == "%":
         return start

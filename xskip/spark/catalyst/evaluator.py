@@ -26,43 +26,24 @@ _CACHED_BYTES = 1 << 26
 
 
 class ExprNode(list[Any]):
-    """A node of a filter: a list of the class name and the arguments.
+    """A node of a filter: a list of the class name and the arguments."""
 
-    Attributes
-    ----------
-    term : int or None
-        The number by which the hook can evaluate the expression; -1 for a deterministic expression over several
-        columns; None if the hook has not marked the node.
-    type : str
-        The Spark type of the expression; empty without a mark.
-    evaluate : Evaluate or None
-        The evaluator of the request; None if the caller of :func:`decorate` passed none.
-    with_conditions : bool
-        Whether an index on a condition, such as this node, can exist.
-    """
-
+    #: The number by which the hook can evaluate the expression; -1 for a deterministic expression over several columns;
+    #: None if the hook has not marked the node.
     term: int | None = None
+    #: The Spark type of the expression; empty without a mark.
     type: str = ""
     evaluate: Evaluate | None = None
+    #: Whether an index on a condition, such as this node, can exist.
     with_conditions: bool = True
 
 
 def decorate(node: Any, evaluate: Evaluate | None = None, *, with_conditions: bool = True) -> Any:
-    """Return a node and its arguments with the hook's marks turned into attributes.
+    """Return a node, parsed from JSON, and its arguments with the hook's marks turned into attributes.
 
-    A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression.
+    A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression. An
+    :class:`Evaluator` also records the marked nodes in ``terms``.
 
-    Parameters
-    ----------
-    node : object
-        A filter in the hook's encoding, parsed from JSON.
-    evaluate : Evaluate, optional
-        The evaluator to attach to marked nodes. An :class:`Evaluator` also records marked nodes in ``terms``.
-    with_conditions : bool
-        Whether an index on a condition can exist.
-
-    Examples
-    --------
     >>> call = decorate(["Year", ["$", ["d"], "date"], {"@": 3, "t": "int"}])
     >>> call, call.term, call.type
     (['Year', ['$', ['d'], 'date']], 3, 'int')
@@ -81,17 +62,7 @@ def decorate(node: Any, evaluate: Evaluate | None = None, *, with_conditions: bo
 
 
 class Evaluation(NamedTuple):
-    """The evaluation of an expression for distinct values of its column.
-
-    Attributes
-    ----------
-    term : int
-        The number of the expression in the request.
-    kind : str
-        The Spark type of the expression.
-    values : Packed
-        The distinct values of the column.
-    """
+    """The evaluation of an expression for distinct values of its column."""
 
     term: int
     kind: str
@@ -99,15 +70,10 @@ class Evaluation(NamedTuple):
 
 
 class EvaluationCache:
-    """A cache of evaluation results, which removes the least recently used results first.
+    """A cache, of at most ``size`` bytes of results, which removes the least recently used results first.
 
     A key consists of the expression, the session's settings and the input values. Several threads can use the cache:
     one lock guards the results, and no method runs other code under the lock.
-
-    Parameters
-    ----------
-    size : int
-        The most bytes of results.
     """
 
     def __init__(self, size: int = _CACHED_BYTES) -> None:
@@ -130,49 +96,24 @@ class EvaluationCache:
 class Evaluator:
     """An evaluator of the expressions of a single request; Spark evaluates an expression once for equal input values.
 
-    Only the thread that answers the request uses the evaluator.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook that sent the request.
-    request : int
-        The number of the request.
-    cache : EvaluationCache, optional
-        The results of earlier requests. None starts an empty cache.
-
-    Attributes
-    ----------
-    terms : dict of int to ExprNode
-        The marked expressions by number, as :func:`decorate` records them.
+    Only the thread that answers the request uses the evaluator. ``cache`` has the results of earlier requests.
     """
 
     def __init__(self, hook: Hook, request: int, cache: EvaluationCache | None = None) -> None:
+        #: The marked expressions by number, as :func:`decorate` records them.
         self.terms: dict[int, ExprNode] = {}
         self._hook = hook
         self._request = request
         self._cache = cache or EvaluationCache()
         self._settings = ""
         self._results: dict[Evaluation, Evaluated] = {}
+        #: The postponed evaluations in order; None outside of :meth:`collecting`.
         self._collected: dict[Evaluation, None] | None = None
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
-        """Return the values of an expression for values of its column.
+        """Return the values of an expression for values of its column, and the mask of those that are not known.
 
-        Parameters
-        ----------
-        term : int
-            The number of the expression in the request.
-        kind : str
-            The Spark type of the expression.
-        values : pyarrow.Array
-            Values of the column, of the column's Arrow type.
-
-        Returns
-        -------
-        Evaluated
-            A value for each input value, and the mask of values that are not known. All values are unknown if the
-            input has too many distinct values, or if :meth:`collecting` postpones their evaluation.
+        All are unknown if the input has too many distinct values, or if :meth:`collecting` postpones their evaluation.
         """
         encoded = values.dictionary_encode(null_encoding="encode")
         if len(encoded.dictionary) > _MAX_VALUES:
@@ -191,14 +132,9 @@ class Evaluator:
 
     @contextmanager
     def collecting(self) -> Iterator[Iterable[Evaluation]]:
-        """Collect the evaluations that the body requests, and postpone them.
+        """Collect the evaluations that the body requests, and postpone them, for :meth:`evaluate` after the body.
 
         Inside the body, a call of the evaluator returns unknown values for each evaluation without results.
-
-        Yields
-        ------
-        iterable of Evaluation
-            The postponed evaluations, for :meth:`evaluate` after the body.
         """
         collected = self._collected = {}
         try:
@@ -207,13 +143,7 @@ class Evaluator:
             self._collected = None
 
     def evaluate(self, evaluations: Iterable[Evaluation]) -> None:
-        """Run evaluations in at most one call of Spark; later calls of the evaluator use the results.
-
-        Parameters
-        ----------
-        evaluations : iterable of Evaluation
-            The evaluations. The cache answers those that Spark has run for an earlier request.
-        """
+        """Run evaluations in at most one call of Spark [PRU-FN-10]; later calls of the evaluator use the results."""
         keys = {evaluation: self._key(evaluation) for evaluation in evaluations}
         cached = {evaluation: self._cache.get(key) for evaluation, key in keys.items() if key is not None}
         results = {evaluation: packed for evaluation, packed in cached.items() if packed is not None}
@@ -243,23 +173,9 @@ class Evaluator:
         return self._settings
 
     def spread(self, zone: str, low: int, high: int) -> int:
-        """Return the range of a zone's UTC offsets between two instants.
-
-        Parameters
-        ----------
-        zone : str
-            The name of the time zone.
-        low, high : int
-            The instants, in microseconds since the epoch.
-
-        Returns
-        -------
-        int
-            The greatest offset minus the least one, in microseconds, see :meth:`QueryCalls.offset_spread`.
-        """
+        """Return the greatest minus the least UTC offset of a zone between two instants; all in microseconds."""
         return self._hook.queries.offset_spread(zone, low, high)
 
 
 def _unknown(kind: str, count: int) -> Evaluated:
-    """Return values that are not known."""
     return Evaluated(pa.nulls(count, arrow_type(kind)), np.full(count, True))

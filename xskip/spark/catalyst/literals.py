@@ -23,25 +23,7 @@ _COMPARISONS = {
 
 
 def literal_value(raw: Any, kind: str) -> Value | None:
-    r"""Return the value of a literal, or None for NULL and for a literal that has no supported form.
-
-    Parameters
-    ----------
-    raw : object
-        The literal in the hook's encoding, parsed from JSON.
-    kind : str
-        The Spark type of the literal.
-
-    Returns
-    -------
-    Value or None
-        The value in the form that :data:`xskip.expressions.predicate.Value` describes.
-
-    Examples
-    --------
-    >>> literal_value("1.50", "decimal(10,2)"), literal_value(18262, "date"), literal_value("é", "string")
-    (Decimal('1.50'), 18262, b'\xc3\xa9')
-    """
+    """Return the value of an encoded literal, or None for NULL and for a literal that has no supported form."""
     match raw:
         case {"b64": str() as text}:
             return base64.b64decode(text) if kind in ("string", "binary") else None
@@ -69,13 +51,6 @@ def is_literal(node: Any) -> bool:
 def constant_of(node: Any) -> Constant | None:
     """Return the value of a condition on literals of one type alone, or None for other nodes.
 
-    Parameters
-    ----------
-    node : object
-        A condition in the hook's encoding, parsed from JSON.
-
-    Examples
-    --------
     >>> print(constant_of(["LessThan", ["#", "int", 1], ["#", "int", 2]]))
     TRUE
     >>> print(constant_of(["In", ["#", "int", 1], "int", [2, None]]))
@@ -108,4 +83,5 @@ def _compared(op: Op, left: Any, others: list[Any], kind: str) -> Constant | Non
         found.as_py() for found in compare(op, literal_keys((value,) * len(values), kind), literal_keys(values, kind))
     ):
         return Constant(True)
+    # no value fits, but a NULL among them makes the result NULL
     return Constant(None if len(values) < len(others) else False)

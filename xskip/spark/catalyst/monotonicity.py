@@ -30,20 +30,7 @@ _WITHIN = {"Month": "year", "Quarter": "year", "DayOfYear": "year", "DayOfMonth"
 
 
 def monotonicity_of(node: Any) -> Monotonicity:
-    """Return how an expression over one column follows the order of that column.
-
-    Parameters
-    ----------
-    node : object
-        The expression in the hook's encoding.
-
-    Examples
-    --------
-    >>> monotonicity_of(["Year", ["$", ["d"], "date"]]).direction
-    1
-    >>> monotonicity_of(["Upper", ["$", ["s"], "string"]]).direction
-    0
-    """
+    """Return how an encoded expression over one column follows the order of that column."""
     match node:
         case ["$", _, _]:
             return _RISING
@@ -104,11 +91,9 @@ def _turned(shape: Monotonicity) -> Monotonicity:
 
 
 def _wrapping(node: Any, shape: Monotonicity) -> Monotonicity:
-    """Add a part that can wrap around or be NaN between two values to the order of a function.
-
-    The values of the part at both ends show whether the part did so; the values of the whole expression can hide this.
-    """
+    """Add a part that can wrap around or be NaN between two values to the order of a function."""
     term = getattr(node, "term", None)
+    # the values of the part at both ends show whether it wrapped around; those of the whole expression can hide it
     return shape if term is None else replace(shape, wraps=(*shape.wraps, (term, node.type, shape.direction)))
 
 
@@ -135,11 +120,9 @@ def _kind(node: Any) -> str:
 
 
 def _sum(name: str, left: Any, right: Any) -> Monotonicity:
-    """Return the order of a sum or difference: x + c, c + x and x - c rise with x, and c - x falls.
-
-    An overflow between the bounds shows as ends out of order: the values wrap around at most once, and the greater end
-    then comes out below the lesser end.
-    """
+    """Return the order of a sum or difference: x + c, c + x and x - c rise with x, and c - x falls."""
+    # an overflow between the bounds shows as ends out of order: the values wrap around at most once, and the greater
+    # end then comes out below the lesser end
     if _literal(right) is not None:  # AddMonths stops at a month's last day: two days can coincide but not swap
         return monotonicity_of(left)
     if _literal(left) is None or name not in ("Add", "Subtract", "DateDiff"):
@@ -149,14 +132,12 @@ def _sum(name: str, left: Any, right: Any) -> Monotonicity:
 
 
 def _times(left: Any, right: Any) -> Monotonicity:
-    """Return the order of x * c, which rises or falls with the sign of c.
-
-    An integer product must not overflow: the product can wrap around many times, so that its ends show nothing.
-    """
+    """Return the order of x * c, which rises or falls with the sign of c."""
     child, factor = (left, _literal(right)) if _literal(right) is not None else (right, _literal(left))
     if not factor:
         return _UNKNOWN
     if _kind(child) in INTEGRAL:
+        # an integer product must not overflow: it can wrap around many times, so that its ends show nothing
         return _product(child, factor)
     shape = monotonicity_of(child)
     return shape if factor > 0 else _turned(shape)
@@ -173,10 +154,8 @@ def _product(child: Any, factor: int) -> Monotonicity:
 
 
 def _local(shape: Monotonicity, child: Any, zone: str) -> Monotonicity:
-    """Return the order of a function of local time, if the function is of a bare column.
-
-    Clauses look up the zone's offsets between the bounds of the column, which are instants only for a bare column.
-    """
+    """Return the order of a function of local time, if the function is of a bare column."""
+    # clauses look up the zone's offsets between the bounds of the column, which are instants only for a bare column
     is_column = isinstance(child, list) and child[:1] == ["$"]
     return replace(shape, zone=zone) if is_column else _UNKNOWN
 

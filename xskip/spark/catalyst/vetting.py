@@ -32,24 +32,17 @@ _REFLECTIVE = ("java_method", "reflect", "try_reflect")
 
 
 def is_plain(session: Any, text: str) -> bool:
-    """Return whether an expression has only Spark's own functions, a column in each of them, and no subquery.
+    """Return whether an expression in SQL has only Spark's own functions, a column in each of them, and no subquery.
 
-    Functions and operators with a small result, such as ``pi()``, need no column. An expression that is very long or
-    deep is not plain.
-
-    Parameters
-    ----------
-    session : SparkSession
-        The session whose parser and built-in functions count.
-    text : str
-        The expression in SQL. A text that Spark's parser rejects counts as plain, because Spark rejects the text again
-        when xskip uses it and then reports the reason.
+    Functions and operators with a small result, such as ``pi()``, need no column. A very long or deep text counts as
+    not plain.
     """
     if len(text) > _MAX_LETTERS or text.count("(") > _DEEPEST or "\0" in text:
         return False
     try:
         parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
     except spark_errors():
+        # Spark rejects the text again when xskip uses it, and then reports the reason
         return True
     return _Vetting(session._jvm).depends_on_rows(parsed, 0) is not None
 
