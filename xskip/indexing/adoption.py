@@ -31,52 +31,20 @@ __all__ = ["Adoption"]
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """An adoption of the index of a former place of a dataset.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    source : Source
-        The opened dataset at its new place.
-    base : str or None
-        The base location of all indexes; None if each index lies inside its dataset.
-    limits : WriteOptions
-        The limits of the sizes of metadata files.
-    """
+    """An adoption of the index of a former place of a dataset."""
 
     engine: Engine
+    #: The opened dataset at its new place.
     source: Source
+    #: The base location of all indexes; None if each index lies inside its dataset.
     base: str | None
+    #: Of these options, only the limits of the sizes of metadata files are used.
     limits: WriteOptions
 
     def run(self, former: str | None) -> AdoptionResult:
         """Write the former index for the new place, and commit it.
 
-        Parameters
-        ----------
-        former : str or None
-            The former root of the dataset. None finds the index in the folder of the dataset.
-
-        Returns
-        -------
-        AdoptionResult
-
-        Raises
-        ------
-        IndexExistsError
-            If the dataset has an index.
-        MetadataNotFoundError
-            If there is no index to adopt.
-        DatasetError
-            If no file is as the former index describes it.
-        IndexDefinitionError
-            If there are several indexes to adopt, if another program built the index, or if the dataset is read in
-            another way than when the index was built.
-        KeyNotAvailableError
-            If the key of an index is not available.
-        CommitConflictError
-            If another writer committed first.
+        ``former`` is the former root of the dataset. None finds the index in the folder of the dataset.
         """
         source = self.source
         if find_live(source.storage, source.directory) is not None:
@@ -90,6 +58,7 @@ class Adoption:
         listed = list_files(source.dataset)
         moved = self._moved(snapshot.load(), snapshot.record.root)
         fresh, alive = compare_files(listed.files, moved.files)
+        # Names, sizes and times identify files: one of them that is the same shows that this is the same dataset.
         if snapshot.rows and not np.any(alive):
             raise DatasetError(
                 "no file is as the former index describes it", where=source.root,

@@ -1,8 +1,4 @@
-"""Columns that other programs of the metadata format would confuse with other columns. Rules: [MDS-F-8].
-
-Such a program identifies a column by its path joined with dots, without regard to case. It treats the fields of Spark's
-hidden column ``_metadata`` as columns with the fields' names.
-"""
+"""Columns that other programs of the metadata format would confuse with other columns. Rules: [MDS-F-8]."""
 
 from __future__ import annotations
 
@@ -19,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ambiguous_indexes"]
 
+# These programs treat the fields of Spark's hidden column _metadata as columns with the fields' names.
 _HIDDEN = (
     "file_path",
     "file_name",
@@ -31,19 +28,8 @@ _HIDDEN = (
 
 
 def ambiguous_indexes(schema: StructType, planned: Iterable[PlannedIndex]) -> frozenset[IndexKey]:
-    """Return the keys of the indexes whose columns another program would confuse with other columns.
-
-    Parameters
-    ----------
-    schema : StructType
-        The schema of the dataset.
-    planned : iterable of PlannedIndex
-        The indexes to check.
-
-    Returns
-    -------
-    frozenset of IndexKey
-    """
+    """Return the keys of the indexes whose columns another program would confuse with other columns."""
+    # Other programs identify a column by its path joined with dots, without regard to case.
     known = Counter(".".join(path).casefold() for path in _paths(schema))
     known.update(_HIDDEN)
     return frozenset(

@@ -40,47 +40,29 @@ OnError = Literal["raise", "skip"]
 _log = logging.getLogger("xskip.builds")
 _WRITE_OPTIONS = WriteOptions()
 Positions = npt.NDArray[np.int64]
+# More than _MAX_SMALL metadata files with fewer rows than _SMALL_ROWS are written anew as one.
 _SMALL_ROWS = 10_000
 _MAX_SMALL = 16
 
 
 @dataclass(slots=True)
 class Build:
-    """A build of one index, which commits all its changes at once or changes nothing.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    source : Source
-        The opened dataset.
-    planned : tuple of PlannedIndex
-        The indexes to collect.
-    progress : bool, callable or None
-        See :meth:`xskip.SkippingIndex.create`.
-    on_error : {"raise", "skip"}
-        Whether a file that cannot be read stops the build, or stays without metadata.
-    write_options : WriteOptions
-        The version, keys and size limits of the metadata files to write.
-    collected : Collected
-        Collected rows that are not in any commit yet.
-    failed : dict of str to str
-        The paths of the files that could not be read, each with the reason.
-    operation : str
-        The name of the operation in the record, unless the build creates the index.
-    reread : tuple of str
-        Why the build collects the statistics of unchanged files anew.
-    """
+    """A build of one index, which commits all its changes at once or changes nothing."""
 
     engine: Engine
     source: Source
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
+    #: Whether a file that cannot be read stops the build, or stays without metadata.
     on_error: OnError
     write_options: WriteOptions = _WRITE_OPTIONS
+    #: Collected rows that are not in any commit yet.
     collected: Collected = field(default_factory=Collected)
+    #: The paths of the files that could not be read, each with the reason.
     failed: dict[str, str] = field(default_factory=dict)
+    #: The name of the operation in the record, unless the build creates the index.
     operation: str = "refresh"
+    #: Why the build collects the statistics of unchanged files anew.
     reread: tuple[str, ...] = ()
     _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
@@ -92,31 +74,12 @@ class Build:
         in_question: npt.NDArray[np.bool_] | None = None,
         outdated: npt.NDArray[np.bool_] | None = None,
     ) -> RefreshResult:
-        """Update the index from a snapshot, or from nothing, to the present state of the dataset.
+        """Update the index from a snapshot, or from nothing if it is None, to the present state of the dataset.
 
-        Parameters
-        ----------
-        snapshot : Snapshot or None
-            The snapshot to update; None creates the index.
-        in_question : ndarray of bool, optional
-            For each file of the snapshot, whether the source lists the file if the file still exists. All other files
-            count as unchanged. None means that the source lists all files.
-        outdated : ndarray of bool, optional
-            For each file of the snapshot, whether the build collects the file even if it is unchanged; None means none.
-
-        Returns
-        -------
-        RefreshResult
-            The number of added, removed and unchanged files.
-
-        Raises
-        ------
-        CollectError
-            If a file cannot be read and ``on_error`` is ``"raise"``.
-        CommitConflictError
-            If another writer committed first; nothing has changed.
-        KeyNotAvailableError
-            If the key of an index is not available.
+        ``in_question`` says for each file of the snapshot whether the source lists the file if the file still exists.
+        All other files count as unchanged. None means that the source lists all files. ``outdated`` says for each file
+        of the snapshot whether the build collects the file even if it is unchanged; None means none. After a
+        CommitConflictError, nothing has changed.
         """
         started = time.monotonic()
         listed = self._listed = list_files(self.source.dataset)
@@ -174,10 +137,8 @@ class Build:
         self.write_options = replace(self.write_options, own=own)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
-        """Collect new files chunk by chunk, and write separate metadata files for each chunk.
-
-        Rows that an earlier attempt collected are reused.
-        """
+        """Collect new files chunk by chunk, and write separate metadata files for each chunk."""
+        # Rows that an earlier attempt collected are reused.
         for table, left in self.collected.take(collector.listed, fresh, self.planned):
             fresh = left
             if len(table):
@@ -194,11 +155,7 @@ class Build:
                 show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
     def keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
-        """Return the metadata files that stay unchanged, and write the remaining rows of the other files to new files.
-
-        A metadata file is replaced if it has rows of deleted data files, if it is one of many small files, or if other
-        programs could misread it.
-        """
+        """Return the metadata files that stay unchanged, and write the remaining rows of the others to new files."""
         assert snapshot.record is not None
         rows, size = min(_SMALL_ROWS, self.write_options.rows_per_file // 2), self.write_options.bytes_per_file // 4
         small = [entry for entry in snapshot.record.metadata_files if entry.rows < rows and entry.size < size]
@@ -208,6 +165,8 @@ class Build:
         for entry, file in zip(snapshot.record.metadata_files, snapshot.metadata_files, strict=True):
             own = np.arange(start, start + file.rows)
             start += file.rows
+            # A metadata file is replaced if it has rows of deleted data files, if it is one of many small files, or if
+            # other programs could misread it.
             if alive[own].all() and len(own) and entry.name not in crowded and self._is_portable(file):
                 kept.append(entry)
             else:

@@ -22,6 +22,7 @@ from xskip.spark.query.engine import Engine
 __all__ = ["chunk_ends", "chunks_of", "collect", "collector_of"]
 
 Positions = npt.NDArray[np.int64]
+#: The most bytes of a chunk for each core, if the setting of the bytes is 0.
 _BYTES_PER_CORE = 512 << 20
 
 
@@ -41,14 +42,7 @@ def collector_of(
 def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:
     """Yield the positions of files in chunks that one job and the memory of the driver can hold.
 
-    Parameters
-    ----------
-    engine : Engine
-    source : Source
-    listed : ListedFiles
-        All files of the dataset.
-    chosen : numpy.ndarray of int64
-        The positions of the files in the listing.
+    ``chosen`` are positions in the listing.
     """
     session = source.df.sparkSession
     most_files, most_bytes = (engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
@@ -62,15 +56,6 @@ def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Posit
 def chunk_ends(sizes: Positions, most_files: int, most_bytes: int) -> Iterator[int]:
     """Yield where chunks of files end. A chunk has at least one file, and otherwise keeps to both limits.
 
-    Parameters
-    ----------
-    sizes : numpy.ndarray of int64
-        The size of each file in bytes.
-    most_files, most_bytes : int
-        The limits of a chunk.
-
-    Examples
-    --------
     >>> list(chunk_ends(np.array([5, 5, 5, 50, 1]), 2, 20))
     [2, 3, 4, 5]
     """
@@ -83,25 +68,10 @@ def chunk_ends(sizes: Positions, most_files: int, most_bytes: int) -> Iterator[i
 
 
 def collect(collector: Collector, chunk: Positions, unreadable: dict[str, str] | None = None) -> MetadataTable:
-    """Collect the metadata of a chunk.
+    """Collect the metadata of a chunk, which consists of positions in the listing.
 
-    Parameters
-    ----------
-    collector : Collector
-    chunk : numpy.ndarray of int64
-        The positions of the files in the listing.
-    unreadable : dict of str to str, optional
-        A dictionary to which the function adds the paths of files that Spark cannot read, each with the reason. The
-        result leaves these files out. None raises an error instead.
-
-    Returns
-    -------
-    MetadataTable
-
-    Raises
-    ------
-    CollectError
-        If no single file is the cause, or if ``unreadable`` is None; the error then names the file.
+    The metadata leave out each file that Spark cannot read, and ``unreadable`` gets its path and the reason. If
+    ``unreadable`` is None, or if no single file is the cause, the function raises a CollectError instead.
     """
     while True:
         try:
@@ -118,13 +88,11 @@ def collect(collector: Collector, chunk: Positions, unreadable: dict[str, str] |
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
-    """Return the position of the file that caused an error, or None if no single file caused it.
-
-    If the error does not name a file of the chunk, the function bisects the chunk.
-    """
+    """Return the position of the file that caused an error, or None if no single file caused it."""
     named = pc.index(collector.listed.files.names, table_identifier(error.where or "")).as_py()
     if named in chunk:
         return int(named)
+    # The error names no file of the chunk: bisect the chunk.
     while len(chunk) > 1:
         half = chunk[: len(chunk) // 2]
         try:

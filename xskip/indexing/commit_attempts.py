@@ -37,30 +37,15 @@ __all__ = ["Collected", "retry_conflicts"]
 Positions = npt.NDArray[np.int64]
 _T = TypeVar("_T")
 _ATTEMPTS = 6
+#: The longest wait after the first attempt. Each attempt doubles it, and a random part of it keeps writers apart.
 _WAIT_SECONDS = 0.05
 
 
 def retry_conflicts(attempt: Callable[[], _T], storage_of: Callable[[str], Storage]) -> _T:
     """Run an attempt at a commit, and repeat it a few times while other writers commit first [MDS-C-19].
 
-    Parameters
-    ----------
-    attempt : callable
-        Function that reads the present snapshot and commits.
-    storage_of : callable
-        Function that returns the storage of a directory.
-
-    Returns
-    -------
-    object
-        The result of the successful attempt.
-
-    Raises
-    ------
-    IndexDroppedError
-        If the index of a failed attempt no longer exists.
-    CommitConflictError
-        If another writer committed first in every attempt.
+    ``storage_of`` returns the storage of a directory. An IndexDroppedError says that the attempt's index no longer
+    exists.
     """
     for number in range(_ATTEMPTS - 1):
         try:
@@ -81,13 +66,7 @@ def _demand_the_same(error: CommitConflictError, storage_of: Callable[[str], Sto
 
 
 class Collected(AbstractContextManager["Collected"]):
-    """The rows that a build has collected, in files of a temporary folder that exists until the context ends.
-
-    Attributes
-    ----------
-    costs : BuildCosts
-        The time of all attempts of the build.
-    """
+    """The rows that a build has collected, in files of a temporary folder that exists until the context ends."""
 
     def __init__(self) -> None:
         self._folders = ExitStack()
@@ -95,25 +74,14 @@ class Collected(AbstractContextManager["Collected"]):
         self._files: list[Path] = []
         self._attempts = 0
         self._of: tuple[ReadProfile, tuple[object, ...]] | None = None
+        #: The time of all attempts of the build.
         self.costs = BuildCosts()
 
     def __exit__(self, *_: object) -> None:
         self._folders.close()
 
     def begin(self, reading: ReadProfile, planned: Sequence[PlannedIndex]) -> Path:
-        """Return an empty folder for an attempt, and discard rows that were collected in another way.
-
-        Parameters
-        ----------
-        reading : ReadProfile
-            The way in which the attempt reads the dataset.
-        planned : sequence of PlannedIndex
-            The indexes that the attempt collects.
-
-        Returns
-        -------
-        Path
-        """
+        """Return an empty folder for an attempt, and discard rows that were collected in another way."""
         of = (reading, tuple(_without_key(each) for each in planned))
         if self._of != of:
             self._of, self._files = of, []
@@ -125,12 +93,7 @@ class Collected(AbstractContextManager["Collected"]):
         return folder
 
     def keep(self, files: Sequence[Path]) -> None:
-        """Add finished metadata files with collected rows.
-
-        Parameters
-        ----------
-        files : sequence of Path
-        """
+        """Add finished metadata files with collected rows."""
         self._files += files
 
     def take(
@@ -138,19 +101,8 @@ class Collected(AbstractContextManager["Collected"]):
     ) -> Iterator[tuple[MetadataTable, Positions]]:
         """Yield the rows that earlier attempts collected of new files, one table for each metadata file.
 
-        Parameters
-        ----------
-        listed : ListedFiles
-            The present files of the dataset.
-        fresh : ndarray of int64
-            The positions of the new files in ``listed``.
-        planned : sequence of PlannedIndex
-            The indexes to collect.
-
-        Yields
-        ------
-        tuple of MetadataTable and ndarray of int64
-            The rows of one metadata file, and the positions of the new files that are still without rows.
+        With each table comes what is left of ``fresh``: the positions in ``listed`` of the new files without rows so
+        far.
         """
         definitions = {each.definition.key: each.definition for each in planned}
         storages = {each.definition.key: each.storage for each in planned}
@@ -172,4 +124,5 @@ class Collected(AbstractContextManager["Collected"]):
 
 
 def _without_key(planned: PlannedIndex) -> tuple[object, ...]:
+    # The key of an index decides how its statistics are written, and not what they are.
     return replace(planned.definition, key_label=None), planned.storage

@@ -38,54 +38,28 @@ _THREADS = 32
 
 @dataclass(frozen=True, slots=True)
 class DirectoryChanges:
-    """The directories of a dataset that must be listed, and the known files that the listing replaces.
+    """The directories of a dataset that must be listed, and the known files that the listing replaces."""
 
-    Attributes
-    ----------
-    listed : tuple of str
-        Directories below the root, none of them inside another.
-    replaced : ndarray of bool
-        For each known file, whether it lies in a listed directory or in a directory that no longer exists.
-    is_complete : bool
-        Whether all other directories are known to be unchanged.
-    """
-
+    #: Directories below the root, none of them inside another.
     listed: tuple[str, ...]
+    #: For each known file, whether it lies in a listed directory or in a directory that no longer exists.
     replaced: npt.NDArray[np.bool_]
+    #: Whether all other directories are known to be unchanged.
     is_complete: bool = False
 
 
 def changed_partitions(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> DirectoryChanges:
-    """Find the directories that may hold new files, by the names of directories only.
+    """Find the directories that may hold new files, by the names of directories only: the result is never complete.
 
-    The function reads the names at the level of the column by which the data grows, and at all levels above.
-
-    Parameters
-    ----------
-    table : MetadataTable
-        The known files, with all partition columns.
-    root : str
-        The dataset's root, with its scheme.
-    storage : Storage
-        The storage of the dataset.
-    recheck : iterable of str
-        Further directories below the root to list.
-
-    Returns
-    -------
-    DirectoryChanges
-        The changes, which are never complete.
-
-    Raises
-    ------
-    DatasetError
-        If two known files have one name.
+    ``table`` has all partition columns, ``root`` has its scheme, and ``recheck`` are further directories below the root
+    to list.
     """
     _demand_distinct(table.files.names, root)
     known = _Known(table, root)
     listed: set[str] = set()
     gone: set[str] = set()
     parents = [""] if table.partitions else []
+    # Names are read at the level of the column by which the data grows, and at all levels above.
     for level in range(known.depth + 1):
         before = known.directories(level)
         inner: list[str] = []
@@ -115,25 +89,8 @@ class LocalFiles(NamedTuple):
 def diff_files(table: MetadataTable, root: str, found: LocalFiles | None) -> DirectoryChanges | None:
     """Find the directories with new, deleted or changed files, by a comparison of all files on a local disk.
 
-    Parameters
-    ----------
-    table : MetadataTable
-        The known files, with all partition columns.
-    root : str
-        The dataset's root, with its scheme.
-    found : LocalFiles or None
-        The result of :func:`local_files`.
-
-    Returns
-    -------
-    DirectoryChanges or None
-        None if Spark should list the whole dataset: if most files lie in changed directories, if the partition columns
-        have changed, if a dataset without partitions has changed, or if ``found`` is None.
-
-    Raises
-    ------
-    DatasetError
-        If two known files have one name.
+    None says that Spark should list the whole dataset: if most files lie in changed directories, if the partition
+    columns have changed, if a dataset without partitions has changed, or if ``found`` is None.
     """
     if found is None:
         return None
@@ -185,6 +142,8 @@ class _Known:
             return found
         codes = self._at(level).dictionary_encode()
         rows, of = np.full(len(codes.dictionary), 0), codes.indices.fill_null(-1).to_numpy()
+        # Of several assignments to one position, the last counts: in reverse order, that is the first file of a
+        # directory.
         rows[of[of >= 0][::-1]] = np.flatnonzero(of >= 0)[::-1]
         values = self._growing.values.take(pa.array(rows))
         for path, value in zip(codes.dictionary.to_pylist(), values, strict=True):
@@ -225,22 +184,7 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
 def local_files(root: str) -> LocalFiles | None:
     """Return all files below a directory of a local disk that are neither hidden nor empty.
 
-    Arrow reads a directory without Python's global lock, so that the threads use all cores.
-
-    Parameters
-    ----------
-    root : str
-        The directory, with its scheme.
-
-    Returns
-    -------
-    LocalFiles or None
-        None if the name of a file is not valid UTF-8.
-
-    Raises
-    ------
-    OSError
-        If a directory cannot be read.
+    None says that the name of a file is not valid UTF-8.
     """
     try:
         return _files_below(str(local_path(root)))
@@ -252,6 +196,7 @@ def _files_below(directory: str) -> LocalFiles:
     found: list[FileInfo] = []
     holding = set()
     disk, level = LocalFileSystem(), [directory]
+    # Arrow reads a directory without Python's global lock, so that the threads use all cores.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         while level:
             deeper = []
@@ -305,7 +250,6 @@ def _outermost(directories: Iterable[str]) -> Iterator[str]:
 
 
 def _parents(paths: pa.Array) -> set[str]:
-    """Return the parent directories of paths, without duplicates."""
     return set(pc.unique(pc.replace_substring_regex(paths, "/?[^/]*$", "")).to_pylist())
 
 

@@ -48,14 +48,9 @@ Show = Callable[[Progress], object]
 
 @dataclass(slots=True)
 class _ExtendedBuild(Build):
-    """A build that collects some indexes for all files, and all indexes for new files.
+    """A build that collects some indexes for all files, and all indexes for new files."""
 
-    Attributes
-    ----------
-    added : tuple of PlannedIndex
-        The indexes that the snapshot lacks.
-    """
-
+    #: The indexes that the snapshot lacks.
     added: tuple[PlannedIndex, ...] = ()
 
     @property
@@ -101,23 +96,7 @@ class Extension(Update):
     """An extension of one index by further indexes."""
 
     def run(self, indexes: Sequence[Index]) -> RefreshResult:
-        """Add indexes, and repeat the attempt if another writer committed first.
-
-        Parameters
-        ----------
-        indexes : sequence of Index
-
-        Returns
-        -------
-        RefreshResult
-
-        Raises
-        ------
-        IndexExistsError
-            If the dataset has one of the indexes.
-        CommitConflictError
-            If another writer committed first in every attempt, or dropped the index.
-        """
+        """Add indexes, and repeat the attempt if another writer committed first."""
         return self.repeat(partial(self._attempt, indexes))
 
     def _attempt(self, indexes: Sequence[Index]) -> RefreshResult:

@@ -46,12 +46,13 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexedListing", "compare", "listing_from_index"]
 
+#: How many files _first tries: a known file may be gone or damaged.
 _TRIED = 3
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 _STREAM_LOG = "_spark_metadata"
-# formats whose files store the types of their columns
+# Formats whose files store the types of their columns.
 _TYPED = ("avro", "parquet")
-# reader options that select files: an index does not record them
+# Reader options that select files: an index does not record them.
 _CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
 
 
@@ -65,21 +66,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedListing:
-    """An index that can replace the listing, and the directories of its dataset that may have changed.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    reader : PathReader
-        The reader of the dataset.
-    location : IndexLocation
-        The location of the dataset and of its metadata.
-    known : Known
-        The snapshot of the index.
-    changed : DirectoryChanges
-        The directories to list.
-    """
+    """An index that can replace the listing, and the directories of its dataset that may have changed."""
 
     engine: Engine
     reader: PathReader
@@ -100,18 +87,7 @@ class IndexedListing:
     def read(self, session: SparkSession) -> DataFrame:
         """Return the dataset with the files that the index knows, and the files in directories that may have changed.
 
-        Parameters
-        ----------
-        session : SparkSession
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            If the schema cannot be determined without a listing, or if a stream keeps a log of the files.
+        A DatasetError says that the schema needs a listing, or that a stream keeps a log of the files.
         """
         _demand_one_schema(session, self.reader)
         return self._read(session, self.known.table, ignoreMissingFiles="true")
@@ -120,19 +96,6 @@ class IndexedListing:
         """Return a DataFrame over only the directories that may have changed.
 
         If directories cannot show what is new, the DataFrame covers the whole dataset.
-
-        Parameters
-        ----------
-        session : SparkSession
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            As for :meth:`read`, or if the changed directories have other partition columns than the index.
         """
         if self._is_blind:
             return self.reader(session)
@@ -201,13 +164,7 @@ class IndexedListing:
         return self._complete(given)
 
     def _complete(self, given: StructType) -> StructType:
-        """Add the known partition columns to the columns of the data.
-
-        Raises
-        ------
-        DatasetError
-            If a column of the data has the name of a partition column.
-        """
+        """Add the known partition columns to the columns of the data."""
         from pyspark.sql.types import StructType
 
         fields = [json_field(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
@@ -215,6 +172,7 @@ class IndexedListing:
         types = {field.name.lower(): field.dataType for field in known}
         for field in given.fields:
             kind = types.get(field.name.lower())
+            # Without the user's schema, the column was found in a file: its values can differ from the directory's.
             if kind is not None and (self.reader.schema is None or field.dataType != kind):
                 raise DatasetError(
                     "a column has the name of a partition column, but other values or another type",
@@ -227,33 +185,7 @@ class IndexedListing:
 def listing_from_index(
     spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]
 ) -> IndexedListing:
-    """Find the directories that may have changed by their names, and take all other files from the index.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session, whose settings say where the index is.
-    engine : Engine
-        The engine of the session's JVM.
-    reader : PathReader
-        The reader of the dataset.
-    recheck : sequence of str
-        Directories below the root, such as ``date=2026-11-20``, to list in addition to the last and the unknown
-        directories.
-
-    Returns
-    -------
-    IndexedListing
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    IndexDefinitionError
-        If the index belongs to another dataset or format, or if its metadata lacks file sizes or partitions.
-    DatasetError
-        If the index cannot tell which files Spark would read, or if a directory in ``recheck`` is not below the root.
-    """
+    """Find the directories that may have changed by their names, and take all other files from the index."""
     if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
         raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
     location, snapshot, token = _in_use(spark, engine, reader)
@@ -266,25 +198,8 @@ def listing_from_index(
 def compare(spark: SparkSession, engine: Engine, reader: Reader) -> IndexedListing | None:
     """Compare all files of a dataset on a local disk with the index, several times as fast as a listing by Spark.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session, whose settings say where the index is.
-    engine : Engine
-        The engine of the session's JVM.
-    reader : Reader
-        The reader of the dataset.
-
-    Returns
-    -------
-    IndexedListing or None
-        None if Spark must list the dataset: if it is a table, not on a local disk or neither Parquet nor Avro, or if
-        most of it has changed.
-
-    Raises
-    ------
-    XskipError, OSError
-        If there is no index that can replace the listing, or if a directory cannot be read.
+    None says that Spark must list the dataset: if it is a table, not on a local disk or neither Parquet nor Avro, or if
+    most of it has changed.
     """
     if not isinstance(reader, PathReader) or reader.format.lower() not in _TYPED:
         return None

@@ -27,15 +27,7 @@ __all__ = ["plan", "plan_existing"]
 
 
 def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
-    """Resolve the requested indexes to the values that a build must collect.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If indexes are missing or equal, a column is unknown or a partition column, or rows depend on the columns read.
-    UnsupportedTypeError
-        If an index does not support the type of its column.
-    """
+    """Resolve the requested indexes to the values that a build must collect."""
     planned = _planned_all(source, indexes)
     for index in indexes:
         if isinstance(index, Formatted):
@@ -59,13 +51,7 @@ def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex
 
 
 def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
-    """Resolve those indexes of a snapshot whose index type is known to the values that a build must collect.
-
-    Raises
-    ------
-    IndexDefinitionError
-        As for :func:`plan`, or if an expression or the type of a column has changed.
-    """
+    """Resolve those indexes of a snapshot whose index type is known to the values that a build must collect."""
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
     planned = _planned_all(source, [index for index in indexes if index is not None])
     for each in planned:
@@ -102,8 +88,9 @@ def _storage(index: Index, types: tuple[str, ...]) -> Storage:
 
 
 def _check_pattern(source: Source, index: Formatted) -> None:
-    """Raise an error if Spark rejects a pattern or its group, which a build would find out at the first match only."""
-    probe = replace(index, column="''", expression=True, pattern=f"{index.pattern}|")  # matches an empty text
+    """Raise an error if Spark rejects a pattern or its group."""
+    # A build would find a wrong group out at the first match only, so the probe matches an empty text.
+    probe = replace(index, column="''", expression=True, pattern=f"{index.pattern}|")
     (extraction,) = probe.inputs(("''",), ("string",))
     try:
         source.df.sparkSession.sql(f"SELECT {extraction.sql}").collect()
@@ -137,10 +124,11 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     columns = {path[0].lower() for path in columns_in(node)}
     _check_whole(source, columns_in(node), text)
     form = canonical_form.form_of(node)
-    # a build reads no hidden columns, and CHAR columns without padding
+    # A build reads no hidden columns, and CHAR columns without padding.
     hidden = form is not None and ('["$meta",' in form.text or '"readSidePadding"' in form.text)
     if not isinstance(node, ExprNode) or node.term is None or form is None or columns & partitions or hidden:
         raise _not_indexable(text)
+    # The configuration of encrypted columns separates the names of columns with these signs.
     if index.key_label is not None and any(sign in text for sign in ",;:"):
         raise IndexDefinitionError(
             "an encrypted index cannot have an expression with a comma, semicolon or colon", found=text,
@@ -209,7 +197,6 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
 
 
 def _no_column(source: Source, column: str, above: Sequence[str], struct: object) -> IndexDefinitionError:
-    """Return the error for a column that the dataset lacks, or for a field that a struct lacks."""
     from pyspark.sql.types import StructType
 
     if not isinstance(struct, StructType):

@@ -16,7 +16,7 @@ __all__ = ["ProgressOption", "shown"]
 _log = logging.getLogger("xskip.builds")
 
 ProgressOption = bool | Callable[[Progress], None] | None
-# seconds between two states of the progress bar; each state in a log is a line of its own
+# Seconds between two states of the progress bar. Outside of a terminal, each state is a line of its own.
 _SECONDS_ON_SCREEN = 0.1
 _SECONDS_IN_LOGS = 10.0
 #: The seconds between two lines in the log of Python.
@@ -27,15 +27,7 @@ _SECONDS_PER_LINE = 30.0
 def shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], object]]:
     """Provide the function that shows the progress of each job, and close the bar after the body.
 
-    Without files to collect there is no bar. Where nobody watches, None writes a line to the log at the beginning and
-    every 30 seconds, at the level INFO.
-
-    Parameters
-    ----------
-    option : bool, callable or None
-        See :meth:`xskip.SkippingIndex.create`.
-    total : int
-        The number of files to collect.
+    ``total`` is the number of files to collect; without files there is no bar.
     """
     if callable(option):
         yield option
@@ -46,6 +38,7 @@ def shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], o
         with tqdm(total=total, desc="xskip", unit="file", mininterval=interval) as bar:
             yield lambda progress: bar.update(progress.files - bar.n)
     elif total and option is None:
+        # Nobody watches: the log gets lines at the level INFO instead.
         with _logged(total) as show:
             yield show
     else:

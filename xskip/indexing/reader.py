@@ -1,4 +1,9 @@
-"""Readers of a dataset as users name it: files under a path, or a table."""
+"""Readers of a dataset as users name it: files under a path, or a table.
+
+The field ``place`` of a reader is the directory of the index's metadata. An empty text leaves the directory to the
+settings and to properties of tables. Each reader is called with a session, and raises a DatasetError if Spark cannot
+read the dataset.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["FrameReader", "PathReader", "Reader", "TableReader"]
 
 _log = logging.getLogger("xskip")
+# Reader options that select files, by which a listing finds the same files as the read.
 _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath")
 #: Options that read one file by its literal path, and override options by which Spark selects files.
 _ONE_FILE = {"__globPaths__": "false", "recursiveFileLookup": "false", "pathGlobFilter": "*"}
@@ -42,25 +48,12 @@ _MAX_TRIED = 64
 
 @dataclass(frozen=True, slots=True)
 class PathReader:
-    """A reader of the files under a path, like ``spark.read`` with the same format, options and schema.
-
-    Attributes
-    ----------
-    path : str
-        The path of the dataset's root.
-    format : str
-        The file format by Spark's name.
-    options : mapping of str to str
-        The reader options.
-    schema : StructType, str or None
-        The schema, possibly in DDL; None lets Spark infer the schema.
-    place : str
-        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
-    """
+    """A reader of the files under a path, like ``spark.read`` with the same format, options and schema."""
 
     path: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
+    #: The schema, possibly in DDL; None lets Spark infer the schema.
     schema: StructType | str | None = None
     place: str = ""
 
@@ -73,19 +66,6 @@ class PathReader:
         """Return the dataset as a DataFrame of a session.
 
         Spark infers the schema from a few files. If Spark cannot read these files, the schema of another file is used.
-
-        Parameters
-        ----------
-        session : SparkSession
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            If Spark cannot read the dataset.
         """
         try:
             return self.load(session, self.path)
@@ -116,25 +96,7 @@ class PathReader:
         return {name: value for name, value in self.options.items() if name.lower() in _OF_LISTING}
 
     def load(self, session: SparkSession, *paths: str, **options: str) -> DataFrame:
-        """Read paths with the format, schema and options of this reader, and with further options.
-
-        Parameters
-        ----------
-        session : SparkSession
-        *paths : str
-            The paths to read.
-        **options : str
-            Options that override the options of this reader.
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            If Spark cannot read the paths.
-        """
+        """Read paths with the format, schema and options of this reader; ``options`` override those of this reader."""
         reader = session.read.format(self.format).options(**{**self.options, **options})
 
         def opened() -> DataFrame:
@@ -146,35 +108,13 @@ class PathReader:
 
 @dataclass(frozen=True, slots=True)
 class TableReader:
-    """A reader of a table in Spark's catalog.
-
-    Attributes
-    ----------
-    table : str
-        The name of the table.
-    place : str
-        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
-    """
+    """A reader of a table in Spark's catalog."""
 
     table: str
     place: str = ""
 
     def __call__(self, session: SparkSession) -> DataFrame:
-        """Return the table as a DataFrame of a session, without regard to cached listings.
-
-        Parameters
-        ----------
-        session : SparkSession
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            If Spark cannot read the table.
-        """
+        """Return the table as a DataFrame of a session, without regard to cached listings."""
 
         def opened() -> DataFrame:
             session.catalog.refreshTable(self.table)
@@ -185,44 +125,19 @@ class TableReader:
 
 @dataclass(frozen=True, slots=True)
 class FrameReader:
-    """A reader of a dataset whose files something else than a path or a table determines.
+    """A reader of a dataset whose files something else than a path or a table determines."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the dataset, for error messages.
-    read : callable
-        A function that returns the dataset as a DataFrame of a session.
-    claims : Claims, optional
-        What is known of the files that the latest DataFrame reads.
-    outdated : callable, optional
-        A function that returns for each file of a snapshot whether a refresh collects the file even if it is unchanged.
-    place : str
-        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
-    """
-
+    #: The name of the dataset, for error messages.
     name: str
     read: Callable[[SparkSession], DataFrame]
+    #: What is known of the files that the latest DataFrame reads.
     claims: Claims | None = None
+    #: Returns for each file of a snapshot whether a refresh collects the file even if it is unchanged.
     outdated: Callable[[Snapshot], npt.NDArray[np.bool_]] | None = None
     place: str = ""
 
     def __call__(self, session: SparkSession) -> DataFrame:
-        """Return the dataset as a DataFrame of a session.
-
-        Parameters
-        ----------
-        session : SparkSession
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        DatasetError
-            If Spark cannot read the dataset.
-        """
+        """Return the dataset as a DataFrame of a session."""
         return _opened(session, lambda: self.read(session), self.name)
 
 

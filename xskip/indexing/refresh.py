@@ -30,29 +30,14 @@ _builds = logging.getLogger("xskip.builds")
 
 @dataclass(frozen=True, slots=True)
 class Refresh(Update):
-    """A refresh of one index.
+    """A refresh of one index."""
 
-    Attributes
-    ----------
-    recheck : sequence of str or None
-        Directories to list in addition to those that may have changed by their names. None finds the changes in all
-        directories.
-    """
-
+    #: Directories to list in addition to those that may have changed by their names. None finds the changes in all
+    #: directories.
     recheck: Sequence[str] | None = None
 
     def run(self) -> RefreshResult:
-        """Refresh the index, and repeat the refresh if another writer committed first.
-
-        Returns
-        -------
-        RefreshResult
-
-        Raises
-        ------
-        CommitConflictError
-            If another writer committed first in every attempt, or dropped the index.
-        """
+        """Refresh the index, and repeat the refresh if another writer committed first."""
         return self.repeat(self._attempt)
 
     def _attempt(self) -> RefreshResult:
@@ -88,27 +73,9 @@ class Refresh(Update):
 
 
 def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
-    """Find an index that can replace the listing, see :func:`xskip.indexing.indexed_listing.listing_from_index`.
+    """Find an index that can replace the listing, see :func:`~xskip.indexing.indexed_listing.listing_from_index`.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session, whose settings say where the index is.
-    engine : Engine
-        The engine of the session's JVM.
-    reader : Reader
-        The reader of the dataset.
-    recheck : sequence of str
-        Further directories below the root to list.
-
-    Returns
-    -------
-    IndexedListing
-
-    Raises
-    ------
-    DatasetError
-        If the dataset is a table, because the catalog determines its files, or a table of QuestDB.
+    A table has no such index, because its catalog or its transaction determines its files.
     """
     match reader:
         case PathReader(format=kind) if kind.lower() == "questdb":

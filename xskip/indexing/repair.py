@@ -32,19 +32,7 @@ class Repair(Update):
     """A repair of one index."""
 
     def run(self) -> RepairResult:
-        """Validate the index, collect the wrong files anew, and validate these files again.
-
-        Returns
-        -------
-        RepairResult
-
-        Raises
-        ------
-        CollectError
-            If a file cannot be read.
-        CommitConflictError
-            If another writer committed first in every attempt.
-        """
+        """Validate the index, collect the wrong files anew, and validate these files again."""
         started = time.monotonic()
         found = Validation(self.engine, self._open()).run(None, 0)
         wrong = frozenset(found.files_with_errors)
@@ -54,8 +42,9 @@ class Repair(Update):
         return RepairResult(found.files, tuple(sorted(wrong)), refreshed.removed, left, refreshed.failed, seconds)
 
     def _open(self) -> Source:
-        """Open the dataset for a build that reads rows, because footers and other claims can be what is wrong."""
+        """Open the dataset for a build that reads rows."""
         source = open_source(self.spark, self.engine, self.reader)
+        # Footers and other claims can be what is wrong, so the build collects all statistics from rows.
         source.df.sparkSession.conf.set(FOOTERS.key, "false")
         return replace(source, claims=None)
 

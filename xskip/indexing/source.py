@@ -52,7 +52,7 @@ _SETTINGS = {
     "spark.xskip.enabled": "false",
     "spark.xskip.evaluate": "false",
     "spark.sql.adaptive.enabled": "false",
-    # a task that collects value sets of many files must not fall back to a sort
+    # A task that collects value sets of many files must not fall back to a sort.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text,xml",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -62,36 +62,22 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset that is open for a build.
+    """A dataset that is open for a build."""
 
-    Attributes
-    ----------
-    df : DataFrame
-        The dataset, in a session that only the build uses.
-    dataset : Dataset
-    location : IndexLocation
-        The present or future location of the metadata.
-    storage : Storage
-    reading : ReadProfile
-        The format, options, settings and schema of the read.
-    claims : Claims, optional
-        What is known of the files without their rows.
-    chosen : str
-        The entry of ``spark.xskip.metadata.places`` by which queries find a chosen directory; empty without one.
-    unfound : str
-        Why queries of the session do not find the index at a chosen directory; empty if they find it.
-    is_known : bool
-        Whether this process has built or used an index of the dataset, and has not dropped it.
-    """
-
+    #: The dataset, in a session that only the build uses.
     df: DataFrame
     dataset: Dataset
+    #: The present or future location of the metadata.
     location: IndexLocation
     storage: Storage
     reading: ReadProfile
+    #: What is known of the files without their rows.
     claims: Claims | None = None
+    #: The entry of spark.xskip.metadata.places by which queries find a chosen directory; empty without one.
     chosen: str = ""
+    #: Why queries of the session do not find the index at a chosen directory; empty if they find it.
     unfound: str = ""
+    #: Whether this process has built or used an index of the dataset, and has not dropped it.
     is_known: bool = False
 
     @property
@@ -116,19 +102,8 @@ def open_source(
 ) -> Source:
     """Open a dataset for a build or for an operation on its index.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    engine : Engine
-    read : callable
-        The reader of the dataset, or a function that reads a part of its files.
-    place : str
-        The directory of the index's metadata; an empty text takes that of the reader.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset cannot be read, or does not have exactly one root.
+    ``read`` is the dataset's reader, or reads a part of its files. ``place`` is the directory of the metadata; an empty
+    text takes that of the reader.
     """
     with translate_spark_errors(DatasetError, "cannot plan a scan of the dataset", _name_of(read)):
         df = read(clone_session(engine.hook, spark, _SETTINGS))
@@ -155,21 +130,10 @@ def open_source(
 
 
 def chosen_location(spark: SparkSession, engine: Engine, root: str, read: object, place: str) -> IndexLocation:
-    """Return the location of an index in a chosen directory.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    engine : Engine
-    root : str
-        The root by which Spark lists the dataset.
-    read : callable
-        The reader of the dataset. The identifier of a table is its name.
-    place : str
-        The directory, an absolute path.
-    """
+    """Return the location of an index in a chosen directory; ``root`` is that by which Spark lists the dataset."""
     identifier = table_identifier(root)
     if isinstance(read, TableReader):
+        # The identifier of a table is its name.
         table = engine.hook.locations.table(spark, read.table)
         identifier = table.name if table is not None else identifier
     return IndexLocation(root, engine.hook.locations.qualified(place), identifier)
@@ -180,13 +144,7 @@ def _name_of(read: Callable[[SparkSession], DataFrame]) -> str:
 
 
 def choose_location(engine: Engine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
-    """Return the location and the storage of an index, even of a damaged one; without an index, use the first location.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the metadata would lie where readers of the data find it.
-    """
+    """Return the location and the storage of an index; without an index, use the first location."""
     for location in locations[1:] and locations:
         storage = storage_for(engine.hook, location.directory)
         if _holds_one(storage, location.directory):
@@ -205,7 +163,7 @@ def _holds_one(storage: Storage, directory: str) -> bool:
     try:
         return find_live(storage, directory) is not None
     except MetadataCorruptError:
-        return True
+        return True  # a damaged index must not hide behind the next location
 
 
 def new_write_options(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
@@ -220,13 +178,7 @@ def new_write_options(spark: SparkSession, engine: Engine, version: int) -> Writ
 
 
 def check_keys(write_options: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
-    """Raise an error before a build if the footer has no key although an index has one, or the reverse.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If only one of both has a key, or if no client is registered that has keys.
-    """
+    """Raise an error before a build if the footer has no key although an index has one, or the reverse."""
     keyed = [each.definition for each in planned if each.definition.key_label is not None]
     if keyed and write_options.footer_key is None:
         raise KeyNotAvailableError(
@@ -251,15 +203,7 @@ def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapsh
 
 
 def require_snapshot(source: Source) -> Snapshot:
-    """Return the present snapshot of a dataset's index.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    DatasetError
-        If the root of the dataset is a file.
-    """
+    """Return the present snapshot of a dataset's index."""
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
         check_root(source, list_files(source.dataset))
@@ -268,13 +212,7 @@ def require_snapshot(source: Source) -> Snapshot:
 
 
 def check_root(source: Source, listed: ListedFiles) -> None:
-    """Raise an error if the root of the dataset is a file, in which no directory of an index can be.
-
-    Raises
-    ------
-    DatasetError
-        If the root is a file.
-    """
+    """Raise an error if the root of the dataset is a file, in which no directory of an index can be."""
     is_inside = source.directory.startswith(f"{source.root.rstrip('/')}/")
     if is_inside and len(listed) == 1 and listed.files.names[0].as_py() in (source.root, table_identifier(source.root)):
         raise DatasetError(
@@ -284,30 +222,14 @@ def check_root(source: Source, listed: ListedFiles) -> None:
 
 
 def require_own_snapshot(source: Source) -> Snapshot:
-    """Return the present snapshot of a dataset's index, for an operation that changes the index.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    IndexDefinitionError
-        If the directory holds the index of another dataset.
-    """
+    """Return the present snapshot of a dataset's index, for an operation that changes the index."""
     snapshot = require_snapshot(source)
     check_dataset(snapshot, source.location)
     return snapshot
 
 
 def require_collected(source: Source) -> Snapshot:
-    """Return the present snapshot of a dataset's index, whose statistics xskip has collected.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    IndexDefinitionError
-        If another program has collected statistics, or if the directory holds the index of another dataset.
-    """
+    """Return the present snapshot of a dataset's index, whose statistics xskip has collected."""
     snapshot = require_own_snapshot(source)
     if not snapshot.is_ours:
         raise IndexDefinitionError(
@@ -318,13 +240,7 @@ def require_collected(source: Source) -> Snapshot:
 
 
 def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
-    """Raise an error if a snapshot describes another dataset.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the metadata belongs to another dataset.
-    """
+    """Raise an error if a snapshot describes another dataset."""
     other = snapshot.of_another(location)
     if other:
         raise IndexDefinitionError(
@@ -334,29 +250,18 @@ def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
 
 
 def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return by what indexed columns are read differently than when they were indexed.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the dataset is read with another format, option or setting, which a caller may have forgotten.
-    """
+    """Return by what indexed columns are read differently than when they were indexed."""
     if snapshot.reading is None:
         return ()
     found = snapshot.differences(source.reading)
+    # A caller may have forgotten a format, an option or a setting: then a refresh would collect other values.
     if any(each not in (LEGACY, UNGUARDED) for each in found):
         raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
     return (*found, *snapshot.differing_columns(source.reading).values())
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:
-    """Raise an error if the dataset is read in another way than when the index was built.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the format, an option, a setting or an indexed column differs in a way that may change values.
-    """
+    """Raise an error if the dataset is read in another way than when the index was built."""
     found = reading_differences(source, snapshot)
     if found:
         raise _read_differently(source, found, "read the dataset as before, or call refresh()")

@@ -31,21 +31,7 @@ _B = TypeVar("_B", bound=Build)
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An update of one index.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    spark : SparkSession
-        The user's session.
-    reader : Reader
-        The reader of the dataset.
-    progress : bool, callable or None
-        See :meth:`xskip.SkippingIndex.create`.
-    on_error : {"raise", "skip"}
-        See :meth:`xskip.SkippingIndex.create`.
-    """
+    """An update of one index; for the options, see :meth:`xskip.SkippingIndex.create`."""
 
     engine: Engine
     spark: SparkSession
@@ -57,15 +43,7 @@ class Update:
     def repeat(self, attempt: Callable[[], RefreshResult]) -> RefreshResult:
         """Run an attempt, and repeat it with the rows that it has collected if another writer committed first.
 
-        Parameters
-        ----------
-        attempt : callable
-            A function that opens the present snapshot and runs a build of :meth:`build_on`.
-
-        Raises
-        ------
-        CommitConflictError
-            If another writer committed first in every attempt, or dropped the index.
+        An attempt opens the present snapshot and runs a build of :meth:`build_on`.
         """
         with self._collected:
             return retry_conflicts(attempt, partial(storage_for, self.engine.hook))
@@ -73,22 +51,8 @@ class Update:
     def build_on(self, source: Source, snapshot: Snapshot, kind: type[_B], *, rereads: bool = False) -> _B:
         """Return a build with the indexes and the form of a snapshot.
 
-        Parameters
-        ----------
-        source : Source
-            The opened dataset.
-        snapshot : Snapshot
-            The present snapshot of its index.
-        kind : type
-            The class of the build.
-        rereads : bool
-            Whether the build collects the statistics of all files anew, so that the dataset can be read in another way
-            than when the index was built.
-
-        Raises
-        ------
-        IndexDefinitionError
-            If the dataset is read in another way than when the index was built.
+        A build that ``rereads`` collects the statistics of all files anew, so that the dataset can be read in another
+        way than when the index was built. Any other build raises an IndexDefinitionError for another way.
         """
         if not rereads:
             check_reading(source, snapshot)

@@ -37,15 +37,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A comparison of the metadata with the rows, for the indexed files of a dataset.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    source : Source
-        The opened dataset.
-    """
+    """A comparison of the metadata with the rows, for the indexed files of a dataset."""
 
     engine: Engine
     source: Source
@@ -53,23 +45,8 @@ class Validation:
     def run(self, sample: int | None, seed: int, names: Collection[str] | None = None) -> ValidationResult:
         """Read files, and return those whose metadata leave out a row.
 
-        Parameters
-        ----------
-        sample : int or None
-            The maximum number of files to read, chosen at random. None reads all files that the index knows.
-        seed : int
-            The seed of the random choice.
-        names : collection of str, optional
-            The names of the files to choose from; None means all.
-
-        Raises
-        ------
-        IndexDefinitionError
-            If another program built the index, or if the dataset is read in another way than when the index was built.
-        KeyNotAvailableError
-            If the key of an index is not available.
-        CollectError
-            If a file cannot be read.
+        ``sample`` is the maximum number of files to read, chosen at random; None reads all files that the index knows.
+        ``names`` are the files to choose from; None means all.
         """
         started = time.monotonic()
         snapshot = require_collected(self.source)
@@ -142,16 +119,7 @@ class Validation:
 
 
 def sampled(positions: Rows, sample: int | None, seed: int) -> Rows:
-    """Return some positions, chosen at random, in their order.
-
-    Parameters
-    ----------
-    positions : numpy.ndarray of int64
-    sample : int or None
-        The maximum number of positions; None returns all.
-    seed : int
-        The seed of the random choice.
-    """
+    """Return at most ``sample`` positions, chosen at random, in their order; None returns all."""
     if sample is None or sample >= len(positions):
         return positions
     return np.sort(np.random.default_rng(seed).choice(positions, sample, replace=False))
