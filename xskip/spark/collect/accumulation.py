@@ -29,15 +29,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """An accumulator over its input.
-
-    Attributes
-    ----------
-    input : Input
-        The column or expression whose values the accumulator takes.
-    accumulator : Accumulator
-        The statistic to compute.
-    """
+    """An accumulator over its input."""
 
     input: Input
     accumulator: Accumulator
@@ -69,13 +61,7 @@ class Accumulation:
                 return "binary", "binary"
 
     def decode(self, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-        """Return the result columns with hashes as lists of int64.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.ChunkedArray
-            The result columns as the kernel returns them, of the types ``result_types``.
-        """
+        """Return the columns that the kernel returns, of :attr:`result_types`, with hashes as lists of int64."""
         match self.accumulator.kind:
             case "hashes" | "words":
                 hashes, filters = columns
@@ -85,20 +71,7 @@ class Accumulation:
                 return list(columns)
 
     def merge(self, columns: Sequence[pa.Array], spans: Sequence[Span]) -> list[pa.Array]:
-        """Merge the rows of each file into a single row.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array
-            The decoded result columns, in which the rows of a file are adjacent.
-        spans : sequence of (int, int)
-            The rows of each file.
-
-        Returns
-        -------
-        list of pyarrow.Array
-            The result columns with a row for each file, in the order of ``spans``.
-        """
+        """Merge the rows of each file, adjacent in the decoded columns, into one row in the order of ``spans``."""
         match self.accumulator.kind:
             case "bounds":
                 low, high = columns
@@ -111,6 +84,7 @@ class Accumulation:
                 return [_unions(columns[0], spans, self.accumulator.cap)]
             case "hashes" | "words":
                 hashes, filters = columns
+                # Bloom filters of two parts of a file cannot be merged: the values of the file are unknown.
                 whole = [a if b == a + 1 else None for a, b in spans]
                 return [_unions(hashes, spans), filters.take(pa.array(whole, pa.int64()))]
 

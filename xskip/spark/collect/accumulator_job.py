@@ -1,12 +1,9 @@
 """The job in which the build's kernel collects statistics in a single pass over the rows of many files.
 
-A task reads the rows of a file consecutively, so the accumulators need no grouping and no shuffle: the task builds a
-file's state, emits the state and resets the accumulators. Spark's own aggregates would cost several times as much; only
-indexes without accumulators use aggregates. The kernel's classes (``io.xskip.collect.AccumulatorKernel``) reach the
-executors in a jar that the driver builds at run time.
-
-No other module knows the protocol between Python and the kernel: the text of the accumulators, the names of the
-columns, and that several tasks can return rows of the same file.
+A task reads the rows of a file consecutively, so the accumulators need no grouping and no shuffle; Spark's aggregates
+cost several times as much. Only this module knows the protocol between Python and
+``io.xskip.collect.AccumulatorKernel``: the text of the accumulators, the names of the columns, and that several tasks
+can return rows of the same file.
 """
 
 from __future__ import annotations
@@ -39,13 +36,7 @@ _TIMES = "times"
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorJob:
-    """A job of the build's kernel for several indexes.
-
-    Attributes
-    ----------
-    accumulations : tuple of tuples of Accumulation
-        The accumulators of each index with their inputs.
-    """
+    """A job of the build's kernel for several indexes, with the accumulators of each index."""
 
     accumulations: tuple[tuple[Accumulation, ...], ...]
 
@@ -55,30 +46,17 @@ class AccumulatorJob:
         return cls(tuple(_accumulations(planned) for planned in indexes))
 
     def query(self, dataset: Dataset, rows: DataFrame) -> DataFrame:
-        """Return a DataFrame of the results, which :meth:`results` decodes.
-
-        Parameters
-        ----------
-        dataset : Dataset
-            The dataset of the rows.
-        rows : DataFrame
-            A subset of the dataset, from :meth:`Dataset.subset`.
-        """
+        """Return a DataFrame of the results, which :meth:`results` decodes, for a :meth:`Dataset.subset`."""
         schema = json.loads(self.schema)
         schema["fields"].append(json_field(_TIMES, {"type": "array", "elementType": "long", "containsNull": False}))
         return dataset.accumulate(rows, self.selection, f"{self.specification}\n{_TIMES}", json.dumps(schema))
 
     def seconds(self, table: pa.Table) -> list[float]:
-        """Return the time that tasks have spent in the accumulators of each index.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The rows of :meth:`query`.
-        """
+        """Return the time that tasks have spent in the accumulators of each index, from the rows of :meth:`query`."""
         times = table.column(_TIMES).combine_chunks()
         count = sum(map(len, self.accumulations))
         totals = iter(np.asarray(times.flatten()).reshape(len(table), count).sum(axis=0).tolist())
+        # The kernel counts nanoseconds.
         return [sum(next(totals) for _ in accumulations) / 1e9 for accumulations in self.accumulations]
 
     @property
@@ -109,13 +87,9 @@ class AccumulatorJob:
         return json.dumps({"type": "struct", "fields": fields})
 
     def results(self, table: pa.Table) -> FileResults:
-        """Return the results with a single row for each file, and with the hashes of Bloom filters as lists of int64.
+        """Return the results of :meth:`query` with a row for each file, and hashes of Bloom filters as lists of int64.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The rows of :meth:`query`: one for each task that has read rows of the file. Dates and times are plain
-            numbers.
+        The table has one row for each task that has read rows of the file. Dates and times are plain numbers.
         """
         ordinals = table.column(ORDINAL).to_numpy()
         runs = _Runs.of(ordinals) if len(np.unique(ordinals)) < len(ordinals) else None
@@ -129,7 +103,6 @@ class AccumulatorJob:
         return FileResults(ordinals if runs is None else runs.ordinals, columns)
 
     def _inputs(self) -> list[str]:
-        """Return the SQL of each distinct input."""
         return list(dict.fromkeys(a.input.sql for a in chain.from_iterable(self.accumulations)))
 
     def _named(self) -> Iterator[list[tuple[Accumulation, list[str]]]]:
@@ -141,20 +114,12 @@ class AccumulatorJob:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The rows that several tasks have returned for the same files.
-
-    Attributes
-    ----------
-    ordinals : numpy.ndarray of int32
-        The ordinal of each file.
-    order : pyarrow.Array of int64
-        The positions of all rows, with the rows of each file adjacent.
-    spans : list of (int, int)
-        The rows of each file in that order.
-    """
+    """The rows that several tasks have returned for the same files."""
 
     ordinals: npt.NDArray[np.int32]
+    #: The positions of all rows, with the rows of each file adjacent.
     order: pa.Array
+    #: The rows of each file in that order.
     spans: list[Span]
 
     @classmethod

@@ -24,40 +24,30 @@ if TYPE_CHECKING:
 
 __all__ = ["AggregateJob"]
 
+#: The bytes and the number of files whose distinct values one reduce task holds.
 _PARTITION_BYTES = 64 << 20
 _PARTITION_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateJob:
-    """A job of aggregates for several indexes.
+    """A job of aggregates for several indexes."""
 
-    Attributes
-    ----------
-    indexes : tuple of PlannedIndex
-        Indexes whose aggregates Spark can combine: none or all of them are functions in Python.
-    """
-
+    #: Indexes whose aggregates Spark can combine: none or all of them are functions in Python.
     indexes: tuple[PlannedIndex, ...]
 
     def query(self, rows: DataFrame, sizes: npt.NDArray[np.int64], cores: int) -> DataFrame:
         """Return a DataFrame of the results, which :meth:`results` decodes, and set the session's number of partitions.
 
-        Parameters
-        ----------
-        rows : DataFrame
-            A subset of a dataset, from :meth:`Dataset.subset`.
-        sizes : numpy.ndarray of int64
-            The size in bytes of each file of the subset.
-        cores : int
-            The number of tasks that run at the same time.
+        The rows are those of :meth:`Dataset.subset`, ``sizes`` are in bytes, and ``cores`` is the number of tasks at
+        the same time.
         """
         aggregates = []
         for i, planned in enumerate(self.indexes):
             with method_errors(type(planned.index), "aggregates"):
                 results = planned.index.aggregates([_carried(source) for source in planned.inputs])
                 aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
-        # enough reduce tasks to keep the sets of distinct values in a task small
+        # Enough reduce tasks keep the sets of distinct values in a task small.
         tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_FILES)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
         names = ", ".join(str(planned.definition) for planned in self.indexes)
@@ -65,13 +55,7 @@ class AggregateJob:
             return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def results(self, table: pa.Table) -> FileResults:
-        """Return the results of each index.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The rows of :meth:`query`.
-        """
+        """Return the results of each index from the rows of :meth:`query`."""
         columns = [
             [table.column(name) for name in table.column_names if name.startswith(f"{i}_")]
             for i in range(len(self.indexes))

@@ -15,18 +15,7 @@ __all__ = ["arrow_schema"]
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the Arrow schema of a Spark schema.
-
-    Parameters
-    ----------
-    schema : StructType
-        The schema of a DataFrame.
-
-    Raises
-    ------
-    DatasetError
-        If a column has a type without an equivalent in Arrow.
-    """
+    """Return the Arrow schema of a Spark schema; a type without an equivalent is a DatasetError."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_type
 

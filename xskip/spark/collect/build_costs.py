@@ -13,18 +13,11 @@ __all__ = ["BuildCosts"]
 
 
 class BuildCosts:
-    """The time that a build has spent on each index so far.
+    """The time that a build has spent on each index so far, in seconds.
 
     Tasks of the kernel measure each index for itself, without the time to read the data. Indexes that come from footers
     or from Spark's aggregates share the time of their pass over the data equally.
 
-    Attributes
-    ----------
-    seconds : dict of IndexKey to float
-        The seconds by index.
-
-    Examples
-    --------
     >>> costs = BuildCosts()
     >>> with costs.of():
     ...     pass

@@ -15,17 +15,11 @@ __all__ = ["Claim", "Claims"]
 
 
 class Claim(NamedTuple):
-    """The values of one index for many files.
+    """The values of one index for many files."""
 
-    Attributes
-    ----------
-    values : pyarrow.Array
-        The value of each file, of the storage type of the index; null where unknown.
-    is_open : numpy.ndarray of bool
-        Whether the rows of the file must decide in place of the claim.
-    """
-
+    #: The value of each file, of the storage type of the index; null where unknown.
     values: pa.Array
+    #: Whether the rows of the file must decide in place of the claim.
     is_open: npt.NDArray[np.bool_]
 
 
@@ -33,22 +27,14 @@ class Claims(Protocol):
     """A source of claims about the files of a dataset."""
 
     def of(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
-        """Return the values of an index for files, or None if the rows of the files must decide.
-
-        Parameters
-        ----------
-        planned : PlannedIndex
-            The index.
-        files : DataFiles
-            The files.
-        """
+        """Return the values of an index for files, or None if the rows of the files must decide."""
 
 
 class PathClaims:
     """The claims of indexes that are computed from the paths of files."""
 
     def of(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
-        """Return the values of an index of paths, see :meth:`Claims.of`."""
+        """Return the values of an index of paths, or None for another index."""
         if not planned.index.of_paths:
             return None
         values = planned.index.assemble([files.names], planned.types)

@@ -50,20 +50,13 @@ _log = logging.getLogger("xskip.builds")
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """An expression that is not NULL in a row of which an index must know nothing.
+    """An expression that is not NULL in a row of which an index must know nothing."""
 
-    Attributes
-    ----------
-    index : PlannedIndex
-        The count of the rows in which the expression is NULL.
-    guarded : tuple of int
-        The positions of the indexes whose values are unknown for a file with another row.
-    why : str
-        The reason, for the log.
-    """
-
+    #: The count of the rows in which the expression is NULL.
     index: PlannedIndex
+    #: The positions of the indexes whose values are unknown for a file with another row.
     guarded: tuple[int, ...]
+    #: The reason, for the log.
     why: str
 
     @staticmethod
@@ -86,54 +79,25 @@ class _Guard:
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """A collector of the metadata of a dataset's files.
-
-    Attributes
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    dataset : Dataset
-        The dataset, in a session that only the build uses, because the collector changes the session's settings.
-    listed : ListedFiles
-        All files of the dataset.
-    indexes : tuple of PlannedIndex
-        The indexes to collect.
-    reading : ReadProfile
-        How the build reads the files.
-    footers : bool
-        Whether bounds can come from the footers of Parquet files.
-    claims : Claims, optional
-        What is known of the files without their rows.
-    costs : BuildCosts
-        The time that the collection takes, to which :meth:`collect` adds.
-    """
+    """A collector of the metadata of a dataset's files."""
 
     hook: Hook
+    #: The dataset, in a session that only the build uses, because the collector changes the session's settings.
     dataset: Dataset
     listed: ListedFiles
     indexes: tuple[PlannedIndex, ...]
     reading: ReadProfile
+    #: Whether bounds can come from the footers of Parquet files.
     footers: bool
+    #: What is known of the files without their rows.
     claims: Claims | None = None
+    #: The time that the collection takes, to which collect() adds.
     costs: BuildCosts = field(default_factory=BuildCosts)
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
-        """Collect the metadata of files.
+        """Collect the metadata of the files at some positions in the listing, in their order.
 
-        Parameters
-        ----------
-        chosen : numpy.ndarray of int64
-            The positions of the files in the listing.
-
-        Returns
-        -------
-        MetadataTable
-            A row for each file, in the order of ``chosen``.
-
-        Raises
-        ------
-        CollectError
-            If Spark cannot read a file. The error names the file if Spark's error does.
+        A CollectError names the file that Spark cannot read if Spark's error does.
         """
         rows = pa.array(chosen)
         partitions = {
@@ -214,11 +178,7 @@ class Collector:
         return [_bounds_of(source, columns) for source in sources]
 
     def _from_data(self, chosen: npt.NDArray[np.int64], planned: tuple[PlannedIndex, ...]) -> list[pa.Array]:
-        """Return the values of every index from the rows of the files, in the order of ``chosen``.
-
-        The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
-        its indexes.
-        """
+        """Return the values of every index from the rows of the files, in the order of ``chosen``."""
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
@@ -237,6 +197,8 @@ class Collector:
         self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
     ) -> list[pa.Array]:
         """Return the values of every index from the rows of a subset, in the order of ``chosen``."""
+        # The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
+        # its indexes.
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):
@@ -340,9 +302,10 @@ def _marked(counts: pa.Array) -> pa.Array:
 
 
 def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
-    """Replace the null lists of files without rows by empty lists, because a null list means unknown values."""
+    """Replace the null lists of files without rows by empty lists."""
     if not pa.types.is_list(values.type) or not take.null_count:
         return values
+    # A null list means unknown values, but a file without rows has none.
     empty = pa.array([[]], values.type)
     missing = take.is_null()
     source = pa.concat_arrays([values, empty])
@@ -363,7 +326,6 @@ def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
 
 
 def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
-    """Return an array with a struct of both bounds for each file."""
     kind = arrow_type(storage)
     sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
     return pa.StructArray.from_arrays(sides, fields=list(kind))

@@ -14,15 +14,9 @@ __all__ = ["FileResults"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileResults:
-    """The results of several indexes, with one row for each file that has rows.
+    """The results of several indexes, with one row for each file that has rows."""
 
-    Attributes
-    ----------
-    ordinals : numpy.ndarray of int32
-        The position in the listing of each row's file, in any order and without duplicates.
-    columns : sequence of sequences of pyarrow.ChunkedArray
-        The result columns of each index, in the order of its accumulators or aggregates.
-    """
-
+    #: The position in the listing of each row's file, in any order and without duplicates.
     ordinals: npt.NDArray[np.int32]
+    #: The result columns of each index, in the order of its accumulators or aggregates.
     columns: Sequence[Sequence[pa.ChunkedArray]]

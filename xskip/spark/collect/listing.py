@@ -23,17 +23,7 @@ __all__ = ["ListedFiles", "list_files", "packed_files", "partition_texts"]
 
 @dataclass(frozen=True, slots=True)
 class ListedFiles:
-    """The files of a dataset at the time of a listing.
-
-    Attributes
-    ----------
-    files : DataFiles
-        The names, sizes and modification times of the files.
-    partitions : dict of str to PartitionColumn
-        The partition columns by name, each with a value for every file.
-    listing : Listing
-        The listing in the JVM.
-    """
+    """The files of a dataset at the time of a listing; a partition column has a value for every file."""
 
     files: DataFiles
     partitions: dict[str, PartitionColumn]
@@ -49,13 +39,7 @@ class ListedFiles:
         return found
 
     def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """Return the Hadoop paths, with scheme, of files.
-
-        Parameters
-        ----------
-        positions : numpy.ndarray of int64
-            The positions of the files in the listing.
-        """
+        """Return the Hadoop paths, with scheme, of the files at some positions in the listing."""
         return self.listing.paths(positions)
 
     def partitions_of(self, files: DataFiles) -> dict[str, PartitionColumn]:
@@ -78,17 +62,9 @@ def list_files(dataset: Dataset) -> ListedFiles:
 
 
 def packed_files(table: MetadataTable) -> list[bytes | memoryview]:
-    """Return the files of a table and their partitions in the binary format of ``io.xskip.snapshot.FileTable``.
+    """Return the files of a table in the binary format of ``io.xskip.snapshot.FileTable``, in pieces, in order.
 
-    Parameters
-    ----------
-    table : MetadataTable
-        A table with the partition columns of the snapshot.
-
-    Returns
-    -------
-    list of bytes-like
-        The pieces of the binary format, in order.
+    The table has the partition columns of the snapshot.
     """
     files, (of, texts) = table.files, partition_texts(table)
     names = files.names
@@ -108,18 +84,10 @@ def packed_files(table: MetadataTable) -> list[bytes | memoryview]:
 
 
 def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the partition of each file, and the values of each distinct partition in the hook's encoding.
-
-    The hook prunes by partition values only if a text equals the text of the query's own listing. A text that differs
-    from the hook's encoding of equal values therefore only keeps files. A read without listing parses the texts.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        For each file, the position of its partition in the list.
-    list of str
-        The values of each partition as a JSON array.
-    """
+    """Return the partition of each file, and the values of each partition as a JSON array in the hook's encoding."""
+    # The hook prunes by partition values only if a text equals the text of the query's own listing. A text that
+    # differs from the hook's encoding of equal values therefore only keeps files. A read without listing parses the
+    # texts.
     rows: list[tuple[str, ...]] = [()]
     of = np.zeros(len(table), np.int64)
     for column in table.partitions.values():
@@ -145,6 +113,5 @@ def _encoded(values: pa.Array) -> list[str]:
 
 
 def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
-    """Return an array with the partition's value for each file."""
     values = [None if value is None else literal_value(value, kind) for value in raw]
     return array_of(values, arrow_type(kind)).take(pa.array(of))

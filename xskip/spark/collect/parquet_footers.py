@@ -1,9 +1,8 @@
 """The bounds of Parquet columns from the footers of files, for files whose footers are reliable.
 
 A footer is reliable only if every row group has both bounds or only nulls, if Spark reads the physical column as
-exactly the requested type, and if Spark does not change the values on reading. Floating-point columns never use the
-footer (a NaN leaves no trace), nor do INT96 columns (their statistics have no order) or dates and timestamps that a
-calendar change could affect. The result for any other file is None, and the build reads the data of that file.
+exactly the requested type, and if Spark does not change the values on reading. The result for any other file is None,
+and the build reads the data of that file.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ __all__ = ["Bounds", "footer_bounds", "is_plain", "served_by_footers", "tail_of"
 Bounds = tuple[Any, Any]
 
 _EXACT = Context(prec=38)
-# Spark rebases dates before the Gregorian calendar, and timestamps of the time when zone offsets had odd seconds
+# Spark rebases dates before the Gregorian calendar, and timestamps of the time when zone offsets had odd seconds.
 _FIRST_DATE = -141_427  # 1582-10-15, in days
 _FIRST_TIMESTAMP = -2_208_988_800_000_000 + 2 * 86_400_000_000  # 1900-01-03, in microseconds
-# The writers whose string bounds are whole values in unsigned order; other writers can truncate long values
+# The writers whose string bounds are whole values in unsigned order; other writers can truncate long values.
 _WHOLE_STRINGS = re.compile(
     r"parquet-mr version 1\.(1[0-9]|[2-9][0-9])\.|parquet-mr version [2-9]|parquet-cpp-arrow version (?!0\.)"
 )
@@ -44,42 +43,26 @@ _LOGICAL = {
     ("BYTE_ARRAY", "String"): ("string",),
     ("BOOLEAN", "None"): ("boolean",),
 }
+#: The bytes at the end of a file that are read at first; a longer footer takes a second read.
 _GUESS = 65_536
+# Floating-point columns never use the footer, because a NaN leaves no trace in it, nor do INT96 columns, whose
+# statistics have no order.
 _SERVED = ("boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 
 
 def served_by_footers(spark_type: str) -> bool:
-    """Return whether footers can have reliable bounds for columns of a Spark type.
-
-    >>> served_by_footers("timestamp"), served_by_footers("double")
-    (True, False)
-    """
+    """Return whether footers can have reliable bounds for columns of a Spark type."""
     return spark_type in _SERVED or decimal_digits(spark_type) is not None
 
 
 def tail_of(path: str) -> bytes:
-    """Return the end of a local file from the first byte of its Parquet footer.
-
-    Parameters
-    ----------
-    path : str
-        A local path without a scheme.
-
-    Returns
-    -------
-    bytes
-        The footer, its length and the magic number. Empty if the file does not end with a plain footer.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Return a local file from the first byte of its footer; empty if it does not end with a plain footer."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _GUESS, 0))
         tail = file.read()
         length = int.from_bytes(tail[-8:-4], "little") + 8
+        # An encrypted footer has another magic number.
         if tail[-4:] != b"PAR1" or length > size:
             return b""
         if length > len(tail):
@@ -89,35 +72,17 @@ def tail_of(path: str) -> bytes:
 
 
 def is_plain(footer: pq.FileMetaData, tail: bytes) -> bool:
-    """Return whether a file ends with a footer without a signature.
-
-    A signature after the footer means that columns are encrypted, and Arrow aborts the process on access to an
-    encrypted column without its key.
-
-    Parameters
-    ----------
-    footer : pyarrow.parquet.FileMetaData
-        The parsed footer.
-    tail : bytes
-        The end of the file from the first byte of the footer.
-    """
+    """Return whether a file ends with a footer without a signature; ``tail`` begins with the footer."""
+    # A signature after the footer means that columns are encrypted, and Arrow aborts the process on access to an
+    # encrypted column without its key.
     return bool(footer.serialized_size + 8 == len(tail))
 
 
 def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> list[Bounds] | None:
-    """Return the bounds of columns over all row groups of a file.
+    """Return the bounds of columns over all row groups of a file, or None if the footer is not reliable for a column.
 
-    Parameters
-    ----------
-    footer : pyarrow.parquet.FileMetaData
-        The footer of the file, without encrypted columns (see :func:`is_plain`).
-    columns : sequence of (str, str)
-        Each column in Spark's spelling, and its Spark type.
-
-    Returns
-    -------
-    list of Bounds or None
-        The bounds of each column. None if the footer is not reliable for a column.
+    The columns are in Spark's spelling, each with its Spark type. The footer is without encrypted columns, see
+    :func:`is_plain`.
     """
     leaves = _leaves(footer)
     bounds = []

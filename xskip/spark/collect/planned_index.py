@@ -15,26 +15,15 @@ __all__ = ["PlannedIndex", "value_types"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedIndex:
-    """An index that a build is about to collect.
-
-    Attributes
-    ----------
-    index : Index
-        The index as the user described it.
-    columns : tuple of str
-        The columns of the index, in the dataset's spelling.
-    definition : IndexDefinition
-        The record of the index in metadata.
-    storage : Storage
-        The type of the index's values in metadata.
-    timestamp_texts : tuple of tuple of str
-        The columns of texts that the index's expression reads as timestamps, each with the names of its fields.
-    """
+    """An index that a build is about to collect."""
 
     index: Index
+    #: The columns of the index, in the dataset's spelling.
     columns: tuple[str, ...]
     definition: IndexDefinition
+    #: The type of the index's values in metadata.
     storage: Storage
+    #: The columns of texts that the expression reads as timestamps, each with the names of its fields.
     timestamp_texts: tuple[tuple[str, ...], ...] = ()
 
     @property

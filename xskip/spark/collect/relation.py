@@ -37,27 +37,22 @@ __all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
 ORDINAL = "__xskip_file"
 #: The number of bytes up to which a single task can read a whole file.
 _LARGEST_WHOLE = 256 << 20
+#: A build has another round of tasks for each of this many bytes on every core.
 _MIN_TASK = 64 << 20
 _TASKS_PER_CORE = 4
 #: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
-#: The number of names that go through py4j.
+#: The number of names that go through py4j; more go through a local file.
 _MAX_NAMES = 10_000
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The files that the JVM has listed; each method fetches its result from the JVM.
+    """The files that the JVM has listed; each method fetches its result from the JVM."""
 
-    Attributes
-    ----------
-    java : JavaObject
-        The listing in the JVM (``io.xskip.files.FileListing``).
-    roots : tuple of str
-        The root by which Spark lists the files, and the root by which metadata names them; empty if they are the same.
-    """
-
+    #: The listing in the JVM (io.xskip.files.FileListing).
     java: Any
+    #: The root by which Spark lists the files, and the root by which metadata names them; empty if they are the same.
     roots: tuple[str, str] | tuple[()] = ()
 
     @property
@@ -83,13 +78,7 @@ class Listing:
         return base64.b64decode(self.java.names())
 
     def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """Return the Hadoop paths, with scheme, of files.
-
-        Parameters
-        ----------
-        positions : numpy.ndarray of int64
-            The positions of the files in the listing.
-        """
+        """Return the Hadoop paths, with scheme, of the files at some positions in the listing."""
         return _texts(self.java.paths(bytearray(positions.astype("<i8").tobytes())), len(positions))
 
     def partition_of(self) -> npt.NDArray[np.int64]:
@@ -104,26 +93,16 @@ class Listing:
 
 
 class KnownFiles(NamedTuple):
-    """The files of a snapshot, for a dataset that Spark reads without listing all directories.
+    """The files of a snapshot, for a dataset that Spark reads without listing all directories."""
 
-    Attributes
-    ----------
-    token : int
-        The number by which the JVM knows the snapshot.
-    files : sequence of bytes-like
-        The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
-    root : str
-        The root of the dataset, in the hook's spelling.
-    recorded_root : str
-        The root by which the snapshot names the files.
-    replaced : numpy.ndarray of bool
-        The mask of the snapshot's files that the dataset must leave out.
-    """
-
+    #: The number by which the JVM knows the snapshot.
     token: int
+    #: The files in the format of io.xskip.snapshot.FileTable.
     files: Pieces
+    #: The root of the dataset in the hook's spelling, and the root by which the snapshot names the files.
     root: str
     recorded_root: str
+    #: The mask of the snapshot's files that the dataset must leave out.
     replaced: npt.NDArray[np.bool_]
 
 
@@ -131,19 +110,9 @@ class Dataset:
     """A dataset of files, which is read as the user's DataFrame reads it."""
 
     def __init__(self, hook: Hook, df: DataFrame) -> None:
-        """Resolve the dataset of a DataFrame.
+        """Resolve the dataset of a DataFrame, which only reads the files of a dataset.
 
-        Parameters
-        ----------
-        hook : Hook
-            The hook of the session's JVM.
-        df : DataFrame
-            A DataFrame that reads the files of a dataset and does nothing else.
-
-        Raises
-        ------
-        DatasetError
-            If the DataFrame reads no files of Spark's own: a view with a query, or a table of another source.
+        A view with a query, or a table of another source, is a DatasetError.
         """
         java = hook.builds.dataset(df)
         kind = java.kind()
@@ -184,21 +153,18 @@ class Dataset:
     def share_out(self, sizes: npt.NDArray[np.int64]) -> None:
         """Set how Spark distributes files over tasks: a task reads a whole large file, or many small files.
 
-        Bloom filters of two parts of a file cannot be merged, so tasks read whole files if there are enough files for
-        all cores. Spark counts the opening of a file as much as reading 4 MB, which would spread small files over many
-        more tasks than there are cores.
-
-        Parameters
-        ----------
-        sizes : numpy.ndarray of int64
-            The size in bytes of each file that the next job reads.
+        ``sizes`` are those of the files that the next job reads, in bytes.
         """
         given, opening = self._packing
         total = int(sizes.sum())
+        # Bloom filters of two parts of a file cannot be merged, so tasks read whole files if there are enough files
+        # for all cores.
         whole = sizes.max(initial=0, where=sizes <= min(_LARGEST_WHOLE, total // (2 * self.cores)))
         most = max(given, int(whole))
         rounds = (total + len(sizes) * _OPENING) // (_MIN_TASK * self.cores) + 1
         tasks = min(rounds, _TASKS_PER_CORE) * self.cores
+        # Spark counts the opening of a file as much as reading 4 MB, which would spread small files over many more
+        # tasks than there are cores.
         enough = max((tasks * most - total) // len(sizes), _OPENING)
         self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(most))
         self._spark.conf.set("spark.sql.files.openCostInBytes", str(min(enough, opening)))
@@ -218,10 +184,7 @@ class Dataset:
         return list(self._description["roots"])
 
     def locations(self) -> list[IndexLocation]:
-        """Return the possible locations of the metadata, in the order in which queries try them.
-
-        A dataset with several roots has none.
-        """
+        """Return the possible locations of the metadata in the order of queries; none for several roots."""
         return parse_locations(self._description["locations"])
 
     def listing(self) -> Listing:
@@ -246,12 +209,8 @@ class Dataset:
     def corrupt_records(self, *, alone: bool) -> str:
         """Return the SQL of an expression that is NULL unless a record is corrupt; empty if such records do not matter.
 
-        They matter where the values of a column in them depend on the other columns that a query reads.
-
-        Parameters
-        ----------
-        alone : bool
-            Whether the expression is the only one that a job reads.
+        They matter where the values of a column in them depend on the other columns that a query reads. ``alone`` says
+        that a job reads only this expression.
         """
         return str(self._description["corruptOfAll" if alone else "corrupt"])
 
@@ -277,18 +236,11 @@ class Dataset:
         return None if found is None else tuple(tuple(names) for names in json.loads(found))
 
     def accumulate(self, rows: DataFrame, selection: Sequence[str], specification: str, schema: str) -> DataFrame:
-        """Return a DataFrame of the kernel's results for the rows of a subset.
+        """Return a DataFrame of the kernel's results for the rows of a :meth:`subset`.
 
-        Parameters
-        ----------
-        rows : DataFrame
-            A result of :meth:`subset`.
-        selection : sequence of str
-            The SQL of the columns that the accumulators read: the column ``ORDINAL``, then their inputs.
-        specification : str
-            The accumulators, one per line, in the form that ``io.xskip.collect.AccumulatorKernel`` reads.
-        schema : str
-            The schema JSON of the results.
+        ``selection`` is the SQL of the columns that the accumulators read: ``ORDINAL``, then their inputs.
+        ``specification`` has an accumulator per line, in the form that ``io.xskip.collect.AccumulatorKernel`` reads.
+        ``schema`` is JSON.
         """
         from pyspark.sql import DataFrame
 
@@ -298,14 +250,8 @@ class Dataset:
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
         """Return a DataFrame that reads known files in place of the dataset's own listing.
 
-        Parameters
-        ----------
-        known : KnownFiles
-            The files to read.
-        partitions : str
-            The partition columns in DDL; empty without partition columns.
-        own : bool
-            Whether the DataFrame reads the files of the dataset's own listing as well.
+        With ``own``, it reads the files of that listing as well. ``partitions`` are the partition columns in DDL; empty
+        without partition columns.
         """
         from pyspark.sql import DataFrame
 
@@ -317,12 +263,7 @@ class Dataset:
     def subset(self, chosen: npt.NDArray[np.bool_], *, as_texts: bool = False) -> DataFrame:
         """Return a DataFrame that reads chosen files and adds their position in the listing as column ``ORDINAL``.
 
-        Parameters
-        ----------
-        chosen : numpy.ndarray of bool
-            A mask over the files of the listing.
-        as_texts : bool
-            Whether timestamps are read as the texts that files of CSV, JSON and XML contain.
+        With ``as_texts``, timestamps are read as the texts that files of CSV, JSON and XML contain.
         """
         from pyspark.sql import DataFrame
 

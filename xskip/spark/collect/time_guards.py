@@ -1,7 +1,7 @@
 """Guards against times without a date, which Spark reads as times of the present day. Rules: [PRU-DY].
 
-Spark reads the text ``10:15`` as the timestamp of this time today. So a timestamp from such a text has another value on
-another day. A guard is an SQL expression that is not NULL for a row with such a text.
+A guard is an SQL expression that is not NULL for a row with such a text as ``10:15``. The timestamp from such a text
+has another value on another day.
 """
 
 from __future__ import annotations
@@ -30,21 +30,12 @@ def text_guard(columns: Iterable[tuple[str, ...]]) -> str:
 
 
 def timestamp_guard(columns: Iterable[tuple[str, DataType]]) -> str:
-    """Return the guard of columns whose timestamps were read as texts.
-
-    Parameters
-    ----------
-    columns : iterable of (str, DataType)
-        The top-level columns, with their types before timestamps became texts.
-    """
+    """Return the guard of top-level columns read as texts, by their types before timestamps became texts."""
     return _guard(test for name, kind in columns for test in _tests(in_backticks(name), kind, _is_time, 0))
 
 
 def recent_guard(columns: Iterable[tuple[str, DataType]]) -> str:
-    """Return an expression that is not NULL for a row with a timestamp that can be a time of the present day.
-
-    It is empty if no column has timestamps.
-    """
+    """Return the guard of timestamps that can be times of the present day; empty if no column has timestamps."""
     tests = [test for name, kind in columns for test in _tests(in_backticks(name), kind, _is_present, 0)]
     return _guard(tests) if tests else ""
 
@@ -58,7 +49,7 @@ def _is_time(text: str) -> str:
 
 
 def _is_present(timestamp: str) -> str:
-    # a job can begin before midnight: times of the day before its first day are old enough
+    # A job can begin before midnight: times of the day before its first day are old enough.
     return f"{timestamp} >= date_sub(current_date(), 1)"
 
 
