@@ -19,15 +19,7 @@ __all__ = ["BuildCalls"]
 
 
 class BuildCalls:
-    """The hook's operations for builds.
-
-    Parameters
-    ----------
-    gateway : JavaGateway
-        The connection to the JVM.
-    calls : JavaObject
-        The operations in Java, ``io.xskip.bridge.BuildCalls``.
-    """
+    """The hook's operations for builds, ``io.xskip.bridge.BuildCalls``."""
 
     def __init__(self, gateway: Any, calls: Any) -> None:
         self._gateway = gateway
@@ -56,16 +48,8 @@ class BuildCalls:
     def segment_job(self, codec: str, suffix: str, limits: Sequence[int], *, has_branches: bool) -> Any:
         """Return the job that writes segments of a Quix Lake (``io.xskip.quixlake.SegmentJob``).
 
-        Parameters
-        ----------
-        codec : str
-            The name of an Avro codec.
-        suffix : str
-            The end of the names of segments.
-        limits : sequence of int
-            The limits of a segment: messages, bytes and milliseconds.
-        has_branches : bool
-            Whether the values of headers are structs of ``string`` and ``bytes``.
+        The limits of a segment are messages, bytes and milliseconds. ``has_branches`` says that the values of headers
+        are structs of ``string`` and ``bytes``.
         """
         packed = bytearray(np.array(limits, "<i8").tobytes())
         return self._calls.segmentJob(codec, suffix, has_branches, packed)
@@ -84,20 +68,7 @@ class BuildCalls:
         return described["format"], described["options"], described["schema"]
 
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
-        """Return the end of each Parquet file, from the first byte of its footer.
-
-        Parameters
-        ----------
-        paths : sequence of str
-            The Hadoop paths of the files.
-        threads : int
-            The number of threads that read in the JVM.
-
-        Returns
-        -------
-        list of bytes
-            The bytes for each file; empty for a file without a readable Parquet footer.
-        """
+        """Return each Parquet file from the first byte of its footer; empty without a readable footer."""
         footers = self._calls.footers(string_array(self._gateway, paths), threads)
         lengths = numbers_in(footers.lengths())
         ends = np.cumsum(lengths)

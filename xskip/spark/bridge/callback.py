@@ -8,13 +8,7 @@ __all__ = ["Callback"]
 
 
 class Callback:
-    """An implementation of ``java.util.function.Function`` that answers the hook's requests.
-
-    Parameters
-    ----------
-    answer : callable
-        The function that gets each complete request, a JSON text, and returns the answer's bytes or None.
-    """
+    """An implementation of ``java.util.function.Function`` that answers the hook's requests, which are JSON texts."""
 
     def __init__(self, answer: Callable[[str], bytes | None]) -> None:
         self._answer = answer
@@ -23,16 +17,8 @@ class Callback:
     def apply(self, request: str) -> bytearray | None:
         """Answer a request, or store a chunk of a long request until its last chunk arrives.
 
-        Parameters
-        ----------
-        request : str
-            A complete request, or a chunk: U+0001, the request's number, ``:``, ``1`` for the last chunk or ``0`` for
-            any other, ``:``, and the chunk's text.
-
-        Returns
-        -------
-        bytearray or None
-            The answer. None if more chunks follow, or if the request has no answer.
+        A chunk is U+0001, the request's number, ``:``, ``1`` for the last chunk or ``0`` for any other, ``:``, and a
+        text. The result is None if more chunks follow, or if the request has no answer.
         """
         if request.startswith("\x01"):
             number, last, part = request[1:].split(":", 2)

@@ -27,10 +27,7 @@ _log = logging.getLogger("xskip")
 def cache_folder(setting: str) -> Path | None:
     """Return the folder of the user's classes, or None if none are kept.
 
-    Parameters
-    ----------
-    setting : str
-        The value of ``spark.xskip.classes.folder``: a folder, ``off``, or an empty text for the user's cache.
+    ``setting`` is that of ``spark.xskip.classes.folder``: a folder, ``off``, or an empty text for the user's cache.
     """
     if setting == OFF or not hasattr(os, "getuid"):  # Windows has other owners of files
         return None
@@ -65,14 +62,7 @@ def find_jar(folder: Path, name: str) -> Path | None:
 def store_jar(folder: Path, name: str, write: Callable[[str], None]) -> Path | None:
     """Write a jar and return its path, or None if the folder cannot have it.
 
-    Parameters
-    ----------
-    folder : Path
-        The result of :func:`cache_folder`.
-    name : str
-        The name of the jar. A jar of this name is replaced, which processes that use it do not notice.
-    write : callable
-        Writes the jar to a path.
+    The jar replaces one of its name, which processes that use the old jar do not notice.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,7 +93,7 @@ def _is_private(path: Path) -> bool:
         status = place.stat()
         by_group = status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid)
         is_shared = bool(by_group or status.st_mode & stat.S_IWOTH)
-        # in a folder such as /tmp, all may write, and only the owner of an entry may rename or remove it
+        # In a folder such as /tmp, all may write, and only the owner of an entry may rename or remove it.
         is_sticky = place != real and bool(status.st_mode & stat.S_ISVTX)
         if status.st_uid not in (os.getuid(), _ROOT) or (is_shared and not is_sticky):
             return False

@@ -63,20 +63,8 @@ _SEQ_2_12 = "import scala.collection.Seq;"
 
 
 def java_sources(scala_version: str) -> dict[str, str]:
-    """Return the sources of the hook's classes.
+    """Return the text of each source file of the hook by its path below the source root.
 
-    Parameters
-    ----------
-    scala_version : str
-        The version of Spark's Scala library, such as ``2.13.16``.
-
-    Returns
-    -------
-    dict of str to str
-        The text of each source file, by the path of the file below the source root.
-
-    Examples
-    --------
     >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/rule/SkippingFileIndex.java"]
     True
     """
@@ -104,13 +92,7 @@ def existing_rule(spark: SparkSession) -> Any:
 
 
 def new_rule(spark: SparkSession) -> Any:
-    """Create a rule from the class on the class path, or compile the class if the class path lacks it.
-
-    Raises
-    ------
-    HookVersionError
-        If a jar on the class path contains the classes of another version of xskip, or for another Spark.
-    """
+    """Create a rule from the class on the class path, or compile the class if the class path lacks it."""
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm
@@ -211,7 +193,6 @@ def _cache_key(spark: SparkSession) -> str | None:
 
 
 def _loader(jvm: Any, jar: Path, parent: Any) -> Any:
-    """Return a class loader of a jar."""
     if not _can_read(jvm, jar):  # the JVM runs as another user, or on another machine
         util, files = jvm.org.codehaus.commons.compiler.util, jvm.java.util.HashMap()
         for name, content in _class_files(jar).items():
@@ -227,7 +208,6 @@ def _can_read(jvm: Any, jar: Path) -> bool:
 
 
 def _class_files(jar: Path) -> dict[str, bytes]:
-    """Return the class files of a jar by their paths in it."""
     with zipfile.ZipFile(jar) as opened:
         return {name: opened.read(name) for name in opened.namelist() if name.endswith(".class")}
 
@@ -254,20 +234,14 @@ def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> dict[str, bytes]:
 
 
 def write_jar(spark: SparkSession, path: str) -> None:
-    """Write all classes for a session's Spark to a jar, which replaces a file.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    path : str
-        The local path of the jar.
-    """
+    """Write all classes for a session's Spark to a local jar, which replaces a file."""
     _write(spark, path, _class_files(classes_jar(spark)) | _class_files(classes_jar(spark, of_tables=True)))
 
 
 def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None:
     """Write class files to a jar, which replaces a file."""
     manifest = f"Manifest-Version: 1.0\r\nImplementation-Title: xskip\r\nImplementation-Version: {_version(spark)}\r\n"
+    # Another process never sees a part of the jar.
     partial = f"{path}.{uuid.uuid4().hex}.tmp"
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
@@ -283,14 +257,12 @@ def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Let Spark find the hook's data sources and commit protocols by their names.
-
-    Spark looks for the classes of the package ``questdb`` with the application's class loader, which gets a jar with
-    these classes. If the class loader takes no jars, Spark does not find them.
-    """
+    """Let Spark find the hook's data sources and commit protocols by their names."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     jvm: Any = spark._jvm
+    # Spark looks for the classes of the package questdb with the application's class loader, which gets a jar with
+    # these classes. If the class loader takes no jars, Spark does not find them.
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         loader.loadClass(_SOURCE_CLASS)
@@ -305,7 +277,6 @@ def register_sources(spark: SparkSession) -> None:
 
 
 def _file_of(name: str) -> str:
-    """Return the path in a jar of a class."""
     return f"{name.replace('.', '/')}.class"
 
 

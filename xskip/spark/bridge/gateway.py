@@ -32,18 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Hook", "hook_of", "known_hook"]
 
+#: The hook of the present JVM, by the identity of its gateway.
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
 
 
 def hook_of(spark: SparkSession) -> Hook:
-    """Return the hook of the session's JVM, and compile the hook at the first call.
-
-    A JVM gets a single hook: py4j caches methods by class name, so a second class loader with the same class names
-    would break the first hook.
-    """
+    """Return the hook of the session's JVM, and compile the hook at the first call."""
     with _lock:
         gateway = spark.sparkContext._gateway
+        # A JVM gets a single hook: py4j caches methods by class name, so a second class loader with the same class
+        # names would break the first hook.
         hook = _hooks.get(id(gateway))
         if hook is None:
             _hooks.clear()
@@ -60,28 +59,7 @@ def known_hook(spark: SparkSession) -> Hook | None:
 
 
 class Hook:
-    """The hook in the JVM, ``io.xskip.bridge.SkippingRule``: its connection to Python and its life cycle.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        A session of the JVM.
-    rule : JavaObject
-        The optimizer rule.
-
-    Attributes
-    ----------
-    rule : JavaObject
-        The optimizer rule.
-    gateway : JavaGateway
-        The connection to the JVM.
-    locations : LocationCalls
-        The operations on paths, metadata locations and tables.
-    queries : QueryCalls
-        The operations for queries.
-    builds : BuildCalls
-        The operations for builds.
-    """
+    """The hook in the JVM, ``io.xskip.bridge.SkippingRule``: its connection to Python and its life cycle."""
 
     def __init__(self, spark: SparkSession, rule: Any) -> None:
         self.rule = rule
@@ -99,11 +77,8 @@ class Hook:
     def connect(self, answer: Callable[[str], bytes | None]) -> None:
         """Register the function that answers the hook's requests; later calls have no effect.
 
-        Parameters
-        ----------
-        answer : callable
-            The function that gets each request as JSON text and returns the answer's bytes, or None to keep all files.
-            The function must not raise.
+        The function gets each request as JSON text, and returns the answer's bytes, or None to keep all files. It never
+        raises.
         """
         if self._callback is None:
             from pyspark.java_gateway import ensure_callback_server_started
@@ -118,12 +93,7 @@ class Hook:
     def connect_tables(self, session: Callable[[], SparkSession], answer: Callable[[str], bytes | None]) -> None:
         """Register what the JVM needs for tables of QuestDB, whose classes it asks for at the first table.
 
-        Parameters
-        ----------
-        session : callable
-            Returns a session of the JVM.
-        answer : callable
-            The function that describes tables. It gets requests as JSON and never raises.
+        ``answer`` describes tables. It gets requests as JSON and never raises.
         """
         describing = Callback(answer)
 

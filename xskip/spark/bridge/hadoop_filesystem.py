@@ -26,7 +26,7 @@ from xskip.spark.bridge.java_errors import in_short
 __all__ = ["HadoopStorage", "storage_for"]
 
 
-# Prefixes of the Java exceptions after which the file was certainly not written
+# Prefixes of the Java exceptions after which the file was certainly not written.
 _REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
 _DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
 _told: set[str] = set()
@@ -47,12 +47,7 @@ class HadoopStorage:
     """A storage that reaches files through the JVM, with Spark's credentials.
 
     The class implements :class:`xskip.metadatastore.filesystem.Storage`: a failure that a method does not name raises a
-    :class:`~xskip.errors.StorageError`. :meth:`fetch` copies each file to a local directory once per process.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM.
+    :class:`~xskip.errors.StorageError`.
     """
 
     def __init__(self, hook: Hook) -> None:
@@ -72,13 +67,7 @@ class HadoopStorage:
             return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file does not exist.
-        """
+        """Return the bytes of a file, or raise FileNotFoundError."""
         with _storage_errors("read the file", path):
             data = self._files.read(path)
         if data is None:
@@ -89,17 +78,6 @@ class HadoopStorage:
         """Return the bytes of small files of a listing, with a single request for each file.
 
         If a file has been replaced by a longer one since the listing, the result has only the size in the listing.
-
-        Parameters
-        ----------
-        paths : sequence of str
-        sizes : sequence of int
-            The size of each file in the listing.
-
-        Raises
-        ------
-        FileNotFoundError
-            If a file does not exist.
         """
         if not paths:
             return []
@@ -114,13 +92,7 @@ class HadoopStorage:
         return [bytes(data[start:end]) for start, end in pairwise(ends)]
 
     def fetch(self, path: str) -> Path:
-        """Return a local copy of a file, which lasts until the process ends.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file does not exist.
-        """
+        """Return a local copy of a file, which lasts until the process ends; each process copies a file once."""
         local = _cache_directory() / path.rpartition("/")[2]  # two metadata files never have the same name
         with self._lock:
             if not local.exists():
@@ -140,10 +112,7 @@ class HadoopStorage:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create a file, whole, unless ``path`` exists; return whether the call created the file.
 
-        Raises
-        ------
-        PutInDoubtError
-            If the file may exist now or later, although the store reported an error.
+        A PutInDoubtError says that the file may exist now or later, although the store reported an error.
         """
         self._warn_of_concurrent_writers(path)
         with _storage_errors("write the file", path, in_doubt=PutInDoubtError):
@@ -180,16 +149,9 @@ class HadoopStorage:
 
 @contextmanager
 def _storage_errors(action: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
-    """Run the body and turn a Java exception into a StorageError or, if its outcome is unknown, ``in_doubt``.
+    """Run the body and turn a Java exception into a StorageError with the infinitive ``action``.
 
-    Parameters
-    ----------
-    action : str
-        The operation as an infinitive with its object, for the message.
-    path : str
-        The path of the message.
-    in_doubt : type of StorageError
-        The error to raise unless the exception proves that the operation failed.
+    If the exception does not prove that the operation failed, the error is ``in_doubt``.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
 

@@ -9,15 +9,7 @@ __all__ = ["string_array"]
 
 
 def string_array(gateway: Any, values: Sequence[str]) -> Any:
-    """Return a Java array of strings.
-
-    Parameters
-    ----------
-    gateway : JavaGateway
-        The connection to the JVM.
-    values : sequence of str
-        The elements of the array.
-    """
+    """Return a Java array of strings."""
     array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
     for i, value in enumerate(values):
         array[i] = value

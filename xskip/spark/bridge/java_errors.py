@@ -31,11 +31,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 def what_failed(error: Exception) -> dict[str, str]:
     """Return the root cause of a Spark error, the file that the error names, and a hint for the user.
 
-    Returns
-    -------
-    dict of str to str
-        Keyword arguments of an :class:`~xskip.errors.XskipError`: ``found`` (a line of at most 300 characters),
-        ``hint``, and ``where`` if the error names a file.
+    The keys are arguments of an :class:`~xskip.errors.XskipError`; without a file there is no ``where``.
     """
     match = _PATH_IN_ERROR.search(str(error))
     found = {"found": first_line(error), "hint": "repair or remove the file, or build with on_error='skip'"}
@@ -46,19 +42,12 @@ def what_failed(error: Exception) -> dict[str, str]:
 
 
 def first_line(error: BaseException) -> str:
-    r"""Return the first line of what a Spark error says, or of its root cause in the JVM, at most 300 characters.
-
-    py4j's own first line names only the object that was called, such as ``o61.load``.
-
-    Examples
-    --------
-    >>> first_line(ValueError("the schema is empty\nat line 1"))
-    'the schema is empty'
-    """
+    """Return the first line of a Spark error, or of its root cause in the JVM, at most 300 characters."""
+    # py4j's own first line names only the object that was called, such as o61.load.
     thrown = getattr(error, "java_exception", None)
     text = _WITHOUT_EXCEPTION.sub("", str(error)) if thrown is None else str(_root(thrown).toString())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    # the message of a Python traceback is its last line
+    # The message of a Python traceback is its last line.
     return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:_MAX_CHARACTERS]
 
 
@@ -70,44 +59,25 @@ def reason(error: BaseException) -> str:
 
 
 class JavaError(Exception):
-    """An exception of Java as the cause of an error: its chain of messages, without their stack traces.
-
-    Attributes
-    ----------
-    java_exception : py4j.java_gateway.JavaObject
-        The exception in the JVM, which has the stack trace.
-    """
+    """An exception of Java as the cause of an error: its chain of messages, without their stack traces."""
 
     def __init__(self, thrown: Any) -> None:
         texts = (str(each.toString()).partition("\n")[0][:_MAX_CHARACTERS] for each in _chain(thrown))
         super().__init__("\ncaused by: ".join(dict.fromkeys(texts)))
+        #: The exception in the JVM, which has the stack trace.
         self.java_exception = thrown
 
 
 def in_short(error: Exception) -> Exception:
-    """Return the error to chain as a cause: an exception of Java without its stack trace, or the error itself.
-
-    The text of py4j's own exception has some 200 lines, which hide the error that a user reads.
-    """
+    """Return the error to chain as a cause: an exception of Java without its stack trace, or the error itself."""
     thrown = getattr(error, "java_exception", None)
+    # The text of py4j's own exception has some 200 lines, which hide the error that a user reads.
     return error if thrown is None else JavaError(thrown)
 
 
 @contextmanager
 def translate_spark_errors(kind: type[XskipError], what: str, where: str, hint: str | None = None) -> Iterator[None]:
-    """Run the body, and raise an error of Spark as an error of xskip that names the root cause.
-
-    Parameters
-    ----------
-    kind : type of XskipError
-        The class of the error to raise.
-    what : str
-        One sentence that states what went wrong.
-    where : str
-        The place of the error, such as a path.
-    hint : str, optional
-        The action that the user can take.
-    """
+    """Run the body, and raise an error of Spark as an error of xskip that names the root cause."""
     try:
         yield
     except spark_errors() as error:
@@ -115,11 +85,9 @@ def translate_spark_errors(kind: type[XskipError], what: str, where: str, hint: 
 
 
 def _root(thrown: Any) -> Any:
-    """Return the last exception in the chain of causes of a Java exception.
-
-    The name of a class that is not found says less than an exception with words of its own around it.
-    """
+    """Return the last exception in the chain of causes of a Java exception."""
     outer, root = [thrown, *_chain(thrown)][-2:]
+    # The name of a class that is not found says less than an exception with words of its own around it.
     if "ClassNotFoundException" in root.getClass().getName() and outer.getMessage() != root.toString():
         return outer
     return root

@@ -20,37 +20,20 @@ _CHECK = "check the scheme of the path, and whether the session has the package 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or view of a catalog.
+    """A table or view of a catalog."""
 
-    Attributes
-    ----------
-    name : str
-        The name with its database, ``db.table``.
-    database : str
-        The name of the database.
-    root : str
-        The location of the data, in the hook's spelling; empty for a view.
-    location : str
-        The metadata location in the table's properties, in the hook's spelling; empty if the properties name none.
-    is_view : bool
-        Whether the catalog entry is a view.
-    """
-
+    #: The name with its database, db.table.
     name: str
     database: str
+    #: The location of the data, in the hook's spelling; empty for a view.
     root: str
+    #: The metadata location in the table's properties, in the hook's spelling; empty if the properties name none.
     location: str
     is_view: bool
 
 
 class LocationCalls:
-    """The hook's operations on paths and metadata locations.
-
-    Parameters
-    ----------
-    calls : JavaObject
-        The operations in Java, ``io.xskip.bridge.LocationCalls``.
-    """
+    """The hook's operations on paths and metadata locations, ``io.xskip.bridge.LocationCalls``."""
 
     def __init__(self, calls: Any) -> None:
         self._calls = calls
@@ -78,14 +61,9 @@ class LocationCalls:
         return None if location is None else self.qualified(location)
 
     def choose(self, dataset: str, directory: str | None) -> None:
-        """Choose the metadata directory of a dataset for the rest of the process.
+        """Choose the metadata directory of a dataset for the rest of the process; None restores the default locations.
 
-        Parameters
-        ----------
-        dataset : str
-            The dataset's root in the hook's spelling, or ``db.table``.
-        directory : str or None
-            The metadata directory in the hook's spelling. None restores the default locations.
+        The dataset is its root in the hook's spelling, or ``db.table``. The directory is in the hook's spelling.
         """
         self._calls.choose(dataset, directory)
 

@@ -19,16 +19,8 @@ _PUBLISHED_AVRO = {"4.2": "4.1.1", "4.3": "4.1.1"}
 def spark_package(module: str, version: str | None = None) -> str:
     """Return the coordinates of a module of Spark, for ``--packages`` and ``spark.jars.packages``.
 
-    Parameters
-    ----------
-    module : str
-        The name of the module, such as ``avro``.
-    version : str, optional
-        The version of the module; None selects the version of Spark, or for spark-avro the last one before it that is
-        published.
+    None selects the version of Spark, or for spark-avro the last one before it that is published.
 
-    Examples
-    --------
     >>> spark_package("avro", "3.5.7"), spark_package("protobuf", "4.1.1")
     ('org.apache.spark:spark-avro_2.12:3.5.7', 'org.apache.spark:spark-protobuf_2.13:4.1.1')
     """

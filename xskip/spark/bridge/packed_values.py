@@ -19,21 +19,14 @@ __all__ = ["Packed", "numbers_in", "pack", "parted", "unpack"]
 
 
 class Packed(NamedTuple):
-    """Values of a single type, packed into three byte strings.
+    """Values of a single type, packed into three byte strings."""
 
-    Attributes
-    ----------
-    states : bytes
-        A byte per value: 0 for a value, 1 for NULL, 2 for a value that Spark failed to compute.
-    numbers : bytes
-        A little-endian number of 64 bits per value: integers, times and booleans as int64, floats as doubles, and for
-        strings, binary and decimals the length in bytes as int64.
-    data : bytes
-        The concatenated bytes of strings, binary values, and decimals as text.
-    """
-
+    #: A byte per value: 0 for a value, 1 for NULL, 2 for a value that Spark failed to compute.
     states: bytes
+    #: A little-endian number of 64 bits per value: integers, times and booleans as int64, floats as doubles, and for
+    #: strings, binary and decimals the length in bytes as int64.
     numbers: bytes
+    #: The concatenated bytes of strings, binary values, and decimals as text.
     data: bytes
 
 
@@ -43,13 +36,7 @@ def numbers_in(text: str) -> npt.NDArray[np.int64]:
 
 
 def pack(values: pa.Array) -> Packed:
-    """Pack the values of a column for Spark.
-
-    Parameters
-    ----------
-    values : pyarrow.Array
-        Values of an Arrow type that :func:`~xskip.types.datatypes.arrow_type` returns for a Spark type.
-    """
+    """Pack values, which have the Arrow type of a Spark type, for Spark."""
     states = values.is_null().cast(pa.int8()).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
     if pa.types.is_floating(values.type):
         return Packed(states, _numbers(values.cast(pa.float64()).fill_null(0.0), "<f8"), b"")
@@ -61,20 +48,7 @@ def pack(values: pa.Array) -> Packed:
 
 
 def unpack(kind: str, packed: Packed) -> Evaluated:
-    """Unpack values of a Spark type; a value that Spark failed to compute is null and marked as failed.
-
-    Parameters
-    ----------
-    kind : str
-        The Spark type of the values.
-    packed : Packed
-        The packed values.
-
-    Returns
-    -------
-    Evaluated
-        The values as an array of the type's Arrow type, and the mask of failed values.
-    """
+    """Unpack values of a Spark type; a value that Spark failed to compute is null and marked as failed."""
     states, numbers, data = packed
     state = np.frombuffer(states, np.uint8)
     target = arrow_type(kind)
@@ -84,17 +58,7 @@ def unpack(kind: str, packed: Packed) -> Evaluated:
 
 
 def parted(packed: Packed, kinds: list[str], counts: list[int]) -> list[Packed]:
-    """Split concatenated results into a :class:`Packed` for each expression.
-
-    Parameters
-    ----------
-    packed : Packed
-        The concatenated results.
-    kinds : list of str
-        The Spark type of each expression.
-    counts : list of int
-        The number of values of each expression.
-    """
+    """Split concatenated results into those of each expression, by its Spark type and its number of values."""
     found, at, start = [], 0, 0
     for kind, count in zip(kinds, counts, strict=True):
         states, numbers = packed.states[at : at + count], packed.numbers[8 * at : 8 * (at + count)]
@@ -116,16 +80,14 @@ def _has_bytes(kind: pa.DataType) -> bool:
 
 
 def _of_bytes(target: pa.DataType, lengths: npt.NDArray[np.int64], data: bytes, missing: Mask) -> pa.Array:
-    """Build an array of strings, binary values or decimals from their concatenated bytes.
-
-    Bytes of a string that are not UTF-8 stay unchanged, because strings are compared as bytes.
-    """
+    """Build an array of strings, binary values or decimals from their concatenated bytes."""
     ends = np.cumsum(np.where(missing, 0, lengths))
     starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
     texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]
     if pa.types.is_decimal(target):
         return pa.array([None if text is None else Decimal(text.decode()) for text in texts], target)
     raw = pa.array(texts, pa.binary())
+    # Bytes of a string that are not UTF-8 stay unchanged, because strings are compared as bytes.
     return pa.Array.from_buffers(target, len(raw), raw.buffers(), raw.null_count)
 
 

@@ -25,22 +25,13 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class SegmentLayout:
-    """The form in which tasks write segments.
+    """The form in which tasks write segments."""
 
-    Attributes
-    ----------
-    codec : str
-        The name of an Avro codec.
-    suffix : str
-        The end of the names of segments, from ``.avro`` on.
-    has_branches : bool
-        Whether the values of headers are structs of ``string`` and ``bytes``.
-    max_rows, max_bytes, max_millis : int
-        The limits of a segment.
-    """
-
+    #: The name of an Avro codec.
     codec: str
+    #: The end of the names of segments, from .avro on.
     suffix: str
+    #: Whether the values of headers are structs of string and bytes.
     has_branches: bool
     max_rows: int
     max_bytes: int
@@ -49,46 +40,26 @@ class SegmentLayout:
 
 @dataclass(frozen=True, slots=True)
 class SegmentForm:
-    """How tasks read segments.
+    """How tasks read segments."""
 
-    Attributes
-    ----------
-    partitions : mapping of str to str
-        The partition columns with their Spark types.
-    partition_of : mapping of str to int
-        The Kafka partition of segments whose names do not tell it, by name.
-    is_distinct : bool
-        Whether each segment has each offset of a Kafka partition once: the first message counts.
-    """
-
+    #: The partition columns with their Spark types.
     partitions: Mapping[str, str]
+    #: The Kafka partition of segments whose names do not tell it, by name.
     partition_of: Mapping[str, int]
+    #: Whether each segment has each offset of a Kafka partition once: the first message counts.
     is_distinct: bool = False
 
 
 class HiddenFile(NamedTuple):
-    """A segment under its hidden name.
-
-    Attributes
-    ----------
-    path : str
-        The Hadoop path.
-    modified : int
-        The modification time in milliseconds since the epoch.
-    """
+    """A segment under its hidden name."""
 
     path: str
+    #: Milliseconds since the epoch.
     modified: int
 
 
 class SegmentCalls:
-    """The hook's operations on segments.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM.
-    """
+    """The hook's operations on segments."""
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
@@ -97,16 +68,9 @@ class SegmentCalls:
     def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentLayout) -> DataFrame:
         """Return a DataFrame with a row for each segment; its tasks write the segments under hidden names.
 
-        Parameters
-        ----------
-        messages : DataFrame
-            The messages in the form of ``io.xskip.quixlake.MessageWriter``, sorted within partitions.
-        topic : str
-            The folder of the topic, in the hook's spelling.
-        token : str
-            A text that the hidden names of this batch share, and no other batch has.
-        layout : SegmentLayout
-            How tasks write segments.
+        The messages have the form of ``io.xskip.quixlake.MessageWriter``, sorted within partitions. ``topic`` is the
+        topic's folder in the hook's spelling. ``token`` is a text that the hidden names of this batch share, and no
+        other batch has.
         """
         from pyspark.sql import DataFrame
 
@@ -119,16 +83,7 @@ class SegmentCalls:
     def frame(self, spark: SparkSession, files: Pieces, root: str, form: SegmentForm) -> DataFrame:
         """Return a DataFrame that reads chosen segments; Spark lists no directory.
 
-        Parameters
-        ----------
-        spark : SparkSession
-            The session of the DataFrame.
-        files : sequence of bytes-like
-            The segments in the format of ``io.xskip.snapshot.FileTable``, in pieces.
-        root : str
-            The folder of the topic, in the hook's spelling.
-        form : SegmentForm
-            How the segments are read.
+        ``root`` is the topic's folder in the hook's spelling.
         """
         from pyspark.sql import DataFrame
 
@@ -149,21 +104,10 @@ class SegmentCalls:
         rows._jdf.queryExecution().logical().relation().location().useIndexAt(directory)
 
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
-        """Give segments their final names; a segment that has its final name stays unchanged.
+        """Give segments their final names, and return whether the name of each segment has the ending.
 
-        Parameters
-        ----------
-        topic : str
-            The folder of the topic, in the hook's spelling.
-        moves : sequence of (str, str, str)
-            For each segment its folder below ``topic``, its hidden name and its final name.
-        ending : str
-            The end that is added to a final name if another file with other messages has the name.
-
-        Returns
-        -------
-        list of bool
-            Whether the name of each segment has the ending.
+        A move is a segment's folder below ``topic``, its hidden name and its final name. A segment that has its final
+        name stays unchanged. A final name gets the ending if another file with other messages has the name.
         """
         packed = bytearray("\0".join(part for move in moves for part in move), "utf-8")
         with _storage_errors("rename segments", topic):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["active_session", "check_session", "clone_session", "connect_error"]
 
 
+#: Guards RDD.toDF, which belongs to a clone for a moment.
 _cloning = Lock()
 
 
@@ -28,15 +29,7 @@ def connect_error() -> DatasetError:
 
 
 def check_session(spark: object) -> None:
-    """Raise an error unless an object is a running Spark session with a JVM.
-
-    Raises
-    ------
-    ArgumentError
-        If the object is something else, or a session that was stopped.
-    DatasetError
-        If the session is a Spark Connect client, which has no JVM.
-    """
+    """Raise an error unless an object is a running Spark session with a JVM."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise connect_error()
     if not hasattr(spark, "_jsparkSession") or isinstance(spark, type):
@@ -56,12 +49,8 @@ def active_session(spark: SparkSession) -> Iterator[None]:
 
     Spark parses texts, and resolves columns of PySpark, with the settings of the thread's active session, which can be
     another session than that of the DataFrame, or none.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session. A session of Spark Connect has no threads in this process, and nothing changes.
     """
+    # A session of Spark Connect has no threads in this process.
     if not hasattr(spark, "_jsparkSession") or not _has_pinned_threads(spark):
         yield
         return
@@ -85,17 +74,7 @@ def _has_pinned_threads(spark: SparkSession) -> bool:
 
 
 def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a clone of a session, with the same settings and views; changes of the clone do not reach the user.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    spark : SparkSession
-        The session to clone.
-    settings : mapping of str to str
-        The settings in which the clone differs.
-    """
+    """Return a clone of a session, with its views and other settings; changes of the clone do not reach the user."""
     from pyspark import RDD
 
     with _cloning:

@@ -14,24 +14,7 @@ __all__ = ["latest_frame", "tier_frames"]
 
 
 def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[DataFrame]:
-    """Return DataFrames of the rows of a table and its cold tier, all with the columns of the table.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the session's JVM.
-    spark : SparkSession
-        The session of the DataFrames.
-    path : str
-        The folder of the table.
-    cold : str
-        The folder of the cold tier.
-
-    Raises
-    ------
-    DatasetError
-        If the JVM cannot describe the table.
-    """
+    """Return DataFrames of the rows of a table and its cold tier, all with the columns of the table."""
     from pyspark.errors import IllegalArgumentException
     from pyspark.sql import DataFrame
 
@@ -52,20 +35,8 @@ def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[D
 def latest_frame(df: DataFrame, timestamp: int, key: int) -> tuple[DataFrame, int | None]:
     """Return a DataFrame with the same latest row of each key that reads fewer pieces of a table [QDB-SP-9].
 
-    Parameters
-    ----------
-    df : DataFrame
-        The rows.
-    timestamp : int
-        The position of the timestamp among the columns.
-    key : int
-        The position of the key.
-
-    Returns
-    -------
-    tuple of DataFrame and int
-        The DataFrame, and the number of rows that it reads at most, as the table is now. For other DataFrames than
-        those that [QDB-SP-9] describes, ``df`` and None.
+    ``timestamp`` and ``key`` are positions of columns. The number is that of the rows that the DataFrame reads at most,
+    as the table is now. For other DataFrames than those that [QDB-SP-9] describes, the result is ``df`` and None.
     """
     from pyspark.sql import DataFrame
 
