@@ -25,23 +25,8 @@ def skipped_by_expression(
 ) -> Mask:
     """Return which files hold no row for which an expression is TRUE.
 
-    Parameters
-    ----------
-    expression : pyarrow.dataset.Expression
-        The expression.
-    table : MetadataTable
-        The bounds and partition values of the files.
-    schema : pyarrow.Schema
-        The schema of the dataset.
-    catalog : IndexCatalog
-        The indexes and the names of columns.
-    doubted : frozenset of str
-        Columns whose bounds do not count.
-
-    Returns
-    -------
-    numpy.ndarray of bool
-        The mask of the files; no file is skipped if pyarrow cannot evaluate the expression.
+    ``table`` has the bounds and partition values of the files. The bounds of ``doubted`` columns do not count. No file
+    is skipped if pyarrow cannot evaluate the expression.
     """
     from pyarrow.dataset import FileSystemDataset, ParquetFileFormat
     from pyarrow.fs import LocalFileSystem
@@ -95,9 +80,10 @@ def _of_bounds(name: str, own: str, table: MetadataTable, schema: pa.Schema, cat
     low, high = column.values.flatten()
     conditions = []
     for least, greatest in zip(low, high, strict=True):
-        # NaN is the greatest value in Spark and in no order in pyarrow, so only a greatest value excludes NaN
+        # NaN is the greatest value in Spark and in no order in pyarrow, so only a greatest value excludes NaN.
         usable = greatest.is_valid and greatest.as_py() == greatest.as_py() if pa.types.is_floating(kind) else True
         sides = [field >= least] if usable and least.is_valid else []
         sides += [field <= greatest] if usable and greatest.is_valid else []
+        # Bounds say nothing of nulls.
         conditions.append([side | field.is_null() for side in sides])
     return conditions

@@ -26,26 +26,11 @@ class InexactError(Exception):
 
 
 def literal_of(value: Any, kind: pa.DataType, spark_type: str, *, in_list: bool = False) -> Literal:
-    """Return the literal with which pyarrow's comparison of a column and a scalar agrees.
+    """Return the literal with which pyarrow's comparison of a column and a scalar, which is not null, agrees.
 
-    Parameters
-    ----------
-    value : pyarrow.Scalar
-        The scalar, which is not null.
-    kind : pyarrow.DataType
-        The type of the column in the files, or a wider one.
-    spark_type : str
-        The recorded type of the column; empty if the index does not know the column.
-    in_list : bool
-        Whether the scalar is a value of ``is_in``, which finds NaN.
+    ``kind`` is the type of the column in the files, or a wider one. ``spark_type`` is its recorded type; empty if the
+    index does not know the column. A value ``in_list`` belongs to ``is_in``, which finds NaN.
 
-    Raises
-    ------
-    InexactError
-        If the comparison can be inexact, or if pyarrow does not compare the types.
-
-    Examples
-    --------
     >>> literal_of(pa.scalar(2.0), pa.int32(), "int")
     Literal(kind='number', text='2')
     """
@@ -72,10 +57,7 @@ def _no_comparison(value: Any, kind: pa.DataType) -> InexactError:
 
 
 def _number(value: Any, kind: pa.DataType, *, in_list: bool) -> Literal:
-    """Return a number in digits that denote it exactly.
-
-    A double rounds integers from 2^53 on, but keeps their order: comparisons with lesser literals stay exact.
-    """
+    """Return a number in digits that denote it exactly."""
     own, number = value.type, value.as_py()
     if pa.types.is_integer(own):
         if pa.types.is_floating(kind) and abs(number) > _DOUBLE:
@@ -86,6 +68,7 @@ def _number(value: Any, kind: pa.DataType, *, in_list: bool) -> Literal:
             return Literal("nan", "NaN")
         if math.isnan(number) or math.isinf(number):
             raise InexactError("xskip does not use comparisons with infinity and NaN")
+        # A double rounds integers from 2^53 on, but keeps their order: comparisons with lesser literals stay exact.
         if pa.types.is_integer(kind) and abs(number) >= _DOUBLE:
             raise InexactError("pyarrow rounds the column to floating-point numbers")
         return Literal("number", _digits(Decimal(number)))
@@ -136,7 +119,7 @@ def _is_exact(number: Decimal, value: Any, kind: pa.DataType) -> bool:
 
 
 def _text(content: str | bytes, *, is_text: bool) -> Literal:
-    """Return a text or bytes; pyarrow compares both by their bytes."""
+    # pyarrow compares texts and bytes by their bytes.
     if not is_text:
         return Literal("X", (content.encode() if isinstance(content, str) else content).hex())
     try:

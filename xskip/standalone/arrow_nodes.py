@@ -45,37 +45,21 @@ class _UnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeMaker:
-    """A converter of expressions to nodes.
+    """A converter of expressions to nodes."""
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        The schema of the dataset as pyarrow reads it.
-    recorded : callable
-        A function that returns the recorded Spark type of a column: None if the index does not know the column, and an
-        empty text if the files differ in its type.
-    partitions : frozenset of str
-        The names of the partition columns.
-    case_sensitive : bool
-        Whether the index tells columns apart whose names differ only in case.
-    """
-
+    #: The schema of the dataset as pyarrow reads it.
     schema: pa.Schema
+    #: Returns the recorded Spark type of a column: None if the index does not know the column, and an empty text if
+    #: the files differ in its type.
     recorded: Callable[[tuple[str, ...]], str | None]
     partitions: frozenset[str] = frozenset()
+    #: Whether the index tells columns apart whose names differ only in case.
     case_sensitive: bool = False
 
     def node(self, tree: Tree, *, negated: bool = False, depth: int = 0) -> Node:
         """Return the node of an expression or of its negation; a part without a node becomes ``Other``.
 
-        Parameters
-        ----------
-        tree : Tree
-            The expression.
-        negated : bool
-            Whether to return the negation.
-        depth : int
-            The number of calls around the expression.
+        ``depth`` is the number of calls around the expression.
         """
         if depth > _MAX_DEPTH:
             return Other("a part of the expression", "the expression is nested too deeply")
@@ -273,23 +257,13 @@ def _keeps(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if pa.types.is_signed_integer(source):
         wider = pa.types.is_signed_integer(target) and target.bit_width > source.bit_width
+        # A double holds each integer of 32 bits.
         return bool(wider or (target == pa.float64() and source.bit_width <= 32))
     return bool(source == pa.float32() and target == pa.float64())
 
 
 def fields_of(tree: Tree) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of the columns in an expression.
-
-    Parameters
-    ----------
-    tree : Tree
-        The expression.
-
-    Examples
-    --------
-    >>> list(fields_of(Call("and_kleene", (Field(("a",)), Field(("b", "c"))))))
-    [('a',), ('b', 'c')]
-    """
+    """Yield the paths of the columns in an expression."""
     waiting: list[Tree] = [tree]
     while waiting:
         part = waiting.pop()
@@ -300,18 +274,7 @@ def fields_of(tree: Tree) -> Iterator[tuple[str, ...]]:
 
 
 def has_nan(tree: Tree) -> bool:
-    """Return whether an expression has the literal NaN.
-
-    Parameters
-    ----------
-    tree : Tree
-        The expression.
-
-    Examples
-    --------
-    >>> has_nan(Call("less", (Field(("x",)), Scalar(pa.scalar(float("nan"))))))
-    True
-    """
+    """Return whether an expression has the literal NaN."""
     waiting: list[Tree] = [tree]
     while waiting:
         part = waiting.pop()
@@ -327,17 +290,8 @@ def _is_nan(value: Any) -> bool:
 
 
 def text_of(tree: Tree, depth: int = 0) -> str:
-    """Return the text of an expression for people.
+    """Return the text of an expression for people, without calls deeper than a few.
 
-    Parameters
-    ----------
-    tree : Tree
-        The expression.
-    depth : int
-        The number of calls around the expression; the text omits what is deeper than a few.
-
-    Examples
-    --------
     >>> text_of(Call("greater", (Call("abs", (Field(("s", "a")),)), Scalar(pa.scalar(5)))))
     'abs(s.a) > 5'
     """

@@ -2,16 +2,13 @@
 
 pyarrow has no public access to the parts of an expression. It pickles an expression as a file of Arrow's IPC format:
 the metadata of the file's schema names the parts in prefix order, and the columns hold the literals and the options of
-functions. :func:`tree_of` decodes these. Where the pickle has another form, it raises an error instead of a guess.
+functions. Where the pickle has another form, :func:`tree_of` raises an error instead of a guess.
 
 .. code-block:: text
 
     call: 'equal'  field_ref: 'x'  literal: '0'  end: 'equal'          x == 3, and 3 in column 0
     nested_field_ref: '2'  field_ref: 'a'  field_ref: 'b'              a.b
     call: 'is_in'  field_ref: 'x'  options: '1'  end: 'is_in'          x in the list in column 1
-
-pyarrow shows metadata as a dictionary, without the entries of equal names, so that the module reads the flatbuffer of
-the schema itself.
 """
 
 from __future__ import annotations
@@ -64,18 +61,6 @@ class FormError(Exception):
 def tree_of(expression: Any) -> Tree:
     """Return an expression of pyarrow as a tree.
 
-    Parameters
-    ----------
-    expression : pyarrow.dataset.Expression
-        The expression.
-
-    Raises
-    ------
-    FormError
-        If pyarrow cannot pickle the expression, or the pickle has an unknown form.
-
-    Examples
-    --------
     >>> import pyarrow.compute as pc
     >>> tree = tree_of((pc.field("x") == 3) & pc.field("a", "b").is_null())
     >>> tree.name, tree.arguments[0].arguments[0], tree.arguments[1].arguments[0]
@@ -83,6 +68,8 @@ def tree_of(expression: Any) -> Tree:
     """
     try:
         data = expression.__reduce__()[1][0]
+        # pyarrow shows metadata as a dictionary, without the entries of equal names: read the schema's flatbuffer
+        # itself.
         entries = list(_metadata_of(bytes(data)))
         with pa.ipc.open_file(data) as reader:
             batch = reader.get_batch(0)
@@ -96,7 +83,8 @@ def tree_of(expression: Any) -> Tree:
 
 
 def _parsed(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> Tree:
-    """Return the tree of entries in prefix order, without recursion: a chain of conditions can be long."""
+    """Return the tree of entries in prefix order."""
+    # A chain of conditions can be long, so a list replaces recursion.
     calls: list[_Open] = [_Open("")]  # the outermost stands for the whole expression
     rest = iter(entries)
     for key, value in rest:

@@ -25,19 +25,7 @@ _MAX_BYTES = 1 << 20
 def header_schema(store: Store, name: str) -> pa.Schema:
     """Return the columns of an Avro file, without their types: a record is a struct, all else is of type null.
 
-    Parameters
-    ----------
-    store : Store
-        The store of the dataset.
-    name : str
-        The name of the file.
-
-    Raises
-    ------
-    DatasetError
-        If the file has no header of Avro.
-    OSError, ValueError, LookupError, TypeError
-        If the file cannot be read, or its header is damaged.
+    A damaged header raises a ValueError, LookupError or TypeError.
     """
     data = BytesIO(_beginning(store.filesystem, store.prefix + name))
     if data.read(len(_MAGIC)) != _MAGIC:

@@ -1,7 +1,7 @@
-"""The columns of a dataset, with which those in a predicate are compared.
+"""The columns of a dataset, with which those in a predicate are compared. Rules: [STA-CO].
 
 No record of an index has the schema of the dataset. If a predicate names a column that the index does not know, the
-schema is read from the footers of two data files: of the first by name, and of the newest. Rules: [STA-CO].
+schema is read from the footers of two data files: of the first by name, and of the newest.
 """
 
 from __future__ import annotations
@@ -47,13 +47,6 @@ class Mention(NamedTuple):
 def mentions_in(node: Node) -> Iterator[Mention]:
     """Yield the columns in a parsed predicate.
 
-    Parameters
-    ----------
-    node : Node
-        The parsed predicate.
-
-    Examples
-    --------
     >>> from xskip.standalone.sql import parse
     >>> list(mentions_in(parse("city = Oslo")))
     [Mention(path=('city',), compared=''), Mention(path=('Oslo',), compared='city')]
@@ -77,22 +70,11 @@ def mentions_in(node: Node) -> Iterator[Mention]:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a dataset.
-
-    Attributes
-    ----------
-    store : Store
-        The store of the dataset.
-    format : str
-        The file format.
-    listed : DataFiles
-        All files of the dataset.
-    snapshot : Snapshot
-        The state of the index.
-    """
+    """The columns of a dataset."""
 
     store: Store
     format: str
+    #: All files of the dataset.
     listed: DataFiles
     snapshot: Snapshot
 
@@ -156,20 +138,7 @@ class Columns:
         return sorted({0, newest})
 
     def check_sql(self, predicate: str, node: Node) -> None:
-        """Raise an error if a predicate in SQL names a column that the dataset does not have.
-
-        Parameters
-        ----------
-        predicate : str
-            The predicate.
-        node : Node
-            The parsed predicate.
-
-        Raises
-        ------
-        PredicateError
-            If the schema of the dataset is known, and it lacks a column.
-        """
+        """Raise an error if the schema is known, and a predicate in SQL names a column that it lacks."""
         known = {self._folded(name) for name in self.indexed}
         missing = [m for m in mentions_in(node) if self._folded(join_path(m.path)) not in known]
         missing = [m for m in missing if m.path[0].lower() not in _OF_ENGINES]
@@ -178,22 +147,10 @@ class Columns:
             self._check(predicate, [m for m in missing if not self._has(schema, m.path)], schema)
 
     def check_fields(self, predicate: str, paths: Iterable[Path]) -> None:
-        """Raise an error if an expression of pyarrow, which knows columns by their exact names, names an unknown one.
-
-        Parameters
-        ----------
-        predicate : str
-            The text of the expression.
-        paths : iterable of tuple of str
-            The columns in the expression.
-
-        Raises
-        ------
-        PredicateError
-            If the schema of the dataset is known, and it lacks a column.
-        """
+        """Raise an error if the schema is known, and an expression of pyarrow names a column that it lacks."""
         schema = self.schema
         if schema is not None:
+            # pyarrow knows columns by their exact names.
             missing = [p for p in paths if p[0] not in schema.names and p[0] not in _OF_ENGINES]
             self._check(predicate, [Mention(path) for path in missing], schema)
 

@@ -22,46 +22,14 @@ __all__ = ["dataset_schema", "partitions_of", "schema_of_file", "spark_schema", 
 
 
 def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> pa.Schema:
-    """Return the schema of a dataset: that of its first file, with the partition columns.
-
-    Parameters
-    ----------
-    store : Store
-        The store of the dataset.
-    fmt : str
-        The file format.
-    listed : DataFiles
-        All files of the dataset.
-    snapshot : Snapshot
-        The state of the index.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset has no files, or if the first file cannot be read.
-    """
+    """Return the schema of a dataset: that of its first file, with the partition columns."""
     if not len(listed):
         raise DatasetError("the dataset has no files, so its schema is not known", where=store.root)
     return with_partitions(schema_of_file(store, fmt, listed.slice(0, 1)), snapshot)
 
 
 def schema_of_file(store: Store, fmt: str, file: DataFiles) -> pa.Schema:
-    """Return the schema of one data file, without partition columns.
-
-    Parameters
-    ----------
-    store : Store
-        The store of the dataset.
-    fmt : str
-        The file format.
-    file : DataFiles
-        The file.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read.
-    """
+    """Return the schema of one data file, without partition columns."""
     source = ScanSource(store.root, fmt, pa.schema, {}, store.filesystem, store.prefix)
     try:
         read = avro_schema if fmt == "avro" else ScanSource.schema_of
@@ -73,15 +41,7 @@ def schema_of_file(store: Store, fmt: str, file: DataFiles) -> pa.Schema:
 
 
 def with_partitions(schema: pa.Schema, snapshot: Snapshot) -> pa.Schema:
-    """Return the schema of a file with the partition columns of its dataset.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The schema of a file.
-    snapshot : Snapshot
-        The state of the index.
-    """
+    """Return the schema of a file with the partition columns of its dataset."""
     for name, kind in snapshot.partitions.items():
         at = schema.get_field_index(name)
         field = pa.field(name, arrow_type(kind))
@@ -90,7 +50,7 @@ def with_partitions(schema: pa.Schema, snapshot: Snapshot) -> pa.Schema:
 
 
 def spark_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> str:
-    """Return the schema of a dataset in Spark's DDL; the arguments are those of :func:`dataset_schema`."""
+    """Return the schema of a dataset in Spark's DDL."""
     schema = dataset_schema(store, fmt, listed, snapshot)
     source = ScanSource(store.root, fmt, pa.schema, {}, store.filesystem, store.prefix)
     return ddl_of_file(source, listed.names.slice(0, 1), schema, snapshot.partitions)
@@ -99,19 +59,7 @@ def spark_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) 
 def partitions_of(kept: DataFiles, known: MetadataTable, root: str) -> dict[str, PartitionColumn]:
     """Return the partition values of files: from the index, and of files that are not in the index from their paths.
 
-    Parameters
-    ----------
-    kept : DataFiles
-        The files.
-    known : MetadataTable
-        The metadata of the indexed files, with their partition values.
-    root : str
-        The path of the dataset's root.
-
-    Raises
-    ------
-    DatasetError
-        If the path of a file that is not in the index has no value for a partition column.
+    ``known`` has all indexed files with their partition values, and ``root`` is the path of the dataset's root.
     """
     rows = pc.index_in(kept.names, known.files.names)
     fresh = rows.is_null()

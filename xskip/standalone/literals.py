@@ -27,6 +27,7 @@ _HOUR = 3_600_000_000
 _WIDEST = 18 * _HOUR
 #: No zone has ever skipped more than a day.
 _LONGEST_GAP = 24 * _HOUR
+#: No decimal of Spark has more digits.
 _MAX_DIGITS = 38
 
 
@@ -36,17 +37,11 @@ class UnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that a literal can have.
+    """The values that a literal can have."""
 
-    Attributes
-    ----------
-    operand : Operand
-        The column, or a cast of the column, with which the values compare.
-    low, high : Value
-        The least and the greatest value; both are equal if the literal has only one value.
-    """
-
+    #: The column, or a cast of the column, with which the values compare.
     operand: Operand
+    #: The least and the greatest value; both are equal if the literal has only one value.
     low: Value
     high: Value
 
@@ -57,24 +52,10 @@ class Range:
 
 
 def range_of(literal: Literal, column: Column, zone: str | None) -> Range:
-    """Return the values that a literal can have in a comparison with a column.
+    """Return the values that a literal, which is not NULL, can have in a comparison with a column.
 
-    Parameters
-    ----------
-    literal : Literal
-        A literal that is not NULL.
-    column : Column
-        The column with its recorded type.
-    zone : str or None
-        The time zone of timestamps without an offset; None if the zone is not known.
+    ``zone`` is that of timestamps without an offset; None if it is not known.
 
-    Raises
-    ------
-    UnusableError
-        If engines disagree on the value, or the types do not fit.
-
-    Examples
-    --------
     >>> range_of(Literal("number", "5"), Column(("a",), "int"), None).low
     5
     """
@@ -158,7 +139,7 @@ def _day(text: str) -> int:
 
 
 def _moment(literal: Literal, column: Column, zone: str | None) -> Range:
-    """Return the moments in microseconds that a literal can mean; without an offset they depend on the time zone."""
+    """Return the moments in microseconds that a literal can mean."""
     match = _MOMENT.fullmatch(literal.text)
     try:
         if match is None:
@@ -180,8 +161,10 @@ def _moment(literal: Literal, column: Column, zone: str | None) -> Range:
         shift = offset.utcoffset()
         assert shift is not None
         return _one(column, value - shift // timedelta(microseconds=1))
+    # Without an offset, the moment depends on the time zone.
     if zone is None:
         return Range(column, value - _WIDEST, value + _WIDEST)
+    # A local time that a zone has twice, or skips, can mean either of two moments.
     moments = [local.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1)]
     shifts = [(moment.utcoffset() or timedelta()) // timedelta(microseconds=1) for moment in moments]
     return Range(column, value - max(shifts), value - min(shifts))

@@ -39,35 +39,19 @@ _FLOATING = ("float", "double")
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """A converter of parsed predicates.
+    """A converter of parsed predicates."""
 
-    Attributes
-    ----------
-    column : callable
-        A function that returns the column with a path and its recorded type, or None if the index does not know it.
-    zone : str or None
-        The time zone of timestamps without an offset; None if the zone is not known.
-    names : callable
-        A function that returns the names of columns for a hint at a column that the index does not know.
-    unused : list of (str, str)
-        The parts of the predicates that were not converted, each with the reason.
-    """
-
+    #: Returns the column with a path and its recorded type, or None if the index does not know it.
     column: Callable[[tuple[str, ...]], Column | None]
+    #: The time zone of timestamps without an offset; None if the zone is not known.
     zone: str | None = None
+    #: Returns the names of columns for a hint at a column that the index does not know.
     names: Callable[[], Collection[str]] = tuple
+    #: The parts of the predicates that were not converted, each with the reason.
     unused: list[tuple[str, str]] = field(default_factory=list)
 
     def resolve(self, node: Node, *, negated: bool = False) -> Predicate:
-        """Return the typed predicate of a parsed predicate, or of its negation.
-
-        Parameters
-        ----------
-        node : Node
-            The parsed predicate.
-        negated : bool
-            Whether to return the negation.
-        """
+        """Return the typed predicate of a parsed predicate, or of its negation."""
         match node:
             case Not(child):
                 return self.resolve(child, negated=not negated)
@@ -129,7 +113,7 @@ class Resolver:
             return self._unknown(f"{column} {op.value} {_shown(right)}", str(error))
         predicate = _in_range(op, found)
         if negated and column.type in _FLOATING and op in (Op.LT, Op.LE):
-            # NaN is the greatest value in Spark and DuckDB, and in no order elsewhere: NOT d > 5 is TRUE of NaN there
+            # NaN is the greatest value in Spark and DuckDB, and in no order elsewhere: NOT d > 5 is TRUE of NaN there.
             return Or((predicate, Comparison(Op.EQ, column, float("nan"))))
         return predicate
 

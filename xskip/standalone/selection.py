@@ -24,44 +24,24 @@ from xskip.standalone.sql import Node, parse
 
 __all__ = ["Predicate", "Selection", "Unused"]
 
+#: The parts of a predicate that were not used, each with the reason.
 Unused = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate of a user, and its parts.
+    """A predicate of a user, and its parts."""
 
-    Attributes
-    ----------
-    given : str or pyarrow.dataset.Expression
-        The predicate as the user wrote it.
-    node : Node or None
-        The parsed predicate in SQL.
-    tree : Tree or None
-        The parts of an expression; None if they are not known.
-    problem : str
-        Why the parts of an expression are not known.
-    """
-
+    #: A text in SQL, or an expression of pyarrow.
     given: Any
     node: Node | None = None
+    #: The parts of an expression; None if they are not known, for the reason in problem.
     tree: Tree | None = None
     problem: str = ""
 
     @staticmethod
     def of(given: Any) -> Predicate:
-        """Return a predicate with its parts.
-
-        Parameters
-        ----------
-        given : str or pyarrow.dataset.Expression
-            The predicate.
-
-        Raises
-        ------
-        PredicateError
-            If the text is no predicate.
-        """
+        """Return a predicate with its parts."""
         if isinstance(given, str):
             return Predicate(given, parse(given))
         try:
@@ -71,26 +51,11 @@ class Predicate:
 
     @property
     def may_have_nan(self) -> bool:
-        """Return whether an expression may have the literal NaN.
-
-        pyarrow takes ``x < NaN`` for TRUE of a file whose bounds it knows, and FALSE of each row, so that it rules out
-        files with rows for which ``~(x < NaN)`` is TRUE.
-        """
+        """Return whether an expression may have the literal NaN."""
         return "nan" in str(self.given).lower() if self.tree is None else has_nan(self.tree)
 
     def check(self, columns: Columns) -> None:
-        """Raise an error if the predicate names a column that the dataset does not have.
-
-        Parameters
-        ----------
-        columns : Columns
-            The columns of the dataset.
-
-        Raises
-        ------
-        PredicateError
-            If a column does not exist.
-        """
+        """Raise an error if the predicate names a column that the dataset does not have."""
         if self.node is not None:
             columns.check_sql(self.given, self.node)
         if self.tree is not None:
@@ -99,20 +64,12 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of files by the metadata of an index.
-
-    Attributes
-    ----------
-    columns : Columns
-        The columns of the dataset, and the state of its index.
-    profile : ReadProfile
-        How the engine reads the files.
-    time_zone : str or None
-        The time zone of timestamps without an offset; None if the zone is not known.
-    """
+    """A selection of files by the metadata of an index."""
 
     columns: Columns
+    #: How the engine reads the files.
     profile: ReadProfile
+    #: The time zone of timestamps without an offset; None if the zone is not known.
     time_zone: str | None
 
     @property
@@ -128,13 +85,7 @@ class Selection:
         )
 
     def skipped(self, predicate: Predicate) -> tuple[Mask, Unused]:
-        """Return the indexed files without a matching row, and the parts of the predicate that were not used.
-
-        Parameters
-        ----------
-        predicate : Predicate
-            The predicate.
-        """
+        """Return the indexed files without a matching row, and the parts of the predicate that were not used."""
         if predicate.node is not None:
             return self._by_indexes(predicate.node, lambda: self.columns.unchecked)
         schema = self.columns.schema
@@ -148,6 +99,8 @@ class Selection:
             partitions = frozenset(self.columns.snapshot.partitions)
             maker = NodeMaker(schema, recorded, partitions, case_sensitive=self.columns.case_sensitive)
             skip, unused = self._by_indexes(maker.node(predicate.tree), tuple)
+        # pyarrow takes x < NaN for TRUE of a file whose bounds it knows, and FALSE of each row, so that it rules out
+        # files with rows for which ~(x < NaN) is TRUE.
         if unused and not predicate.may_have_nan:
             skip = skip | self._by_pyarrow(predicate.given)
         return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)

@@ -40,11 +40,9 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal: its kind (``number``, ``nan``, ``string``, ``boolean``, ``null`` or a keyword), and its text.
+    """A literal: its kind (``number``, ``nan``, ``string``, ``boolean``, ``null`` or a keyword), and its text."""
 
-    The keyword ``X`` stands for bytes, whose text is hexadecimal.
-    """
-
+    #: The keyword X stands for bytes, whose text is hexadecimal.
     kind: str
     text: str = ""
 
@@ -99,12 +97,10 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A condition that the parser does not know, by its text; an empty text stands for a condition without a report.
-
-    The reason is empty if there is no other reason than that the parser does not know the condition.
-    """
+    """A condition that the parser does not know, by its text; an empty text stands for a condition without a report."""
 
     text: str
+    #: Empty if there is no other reason than that the parser does not know the condition.
     reason: str = ""
 
 
@@ -116,20 +112,8 @@ class _NotKnownError(Exception):
 
 
 def parse(text: str) -> Node:
-    """Parse a predicate.
+    """Parse a predicate in SQL.
 
-    Parameters
-    ----------
-    text : str
-        The predicate in SQL.
-
-    Raises
-    ------
-    PredicateError
-        If the predicate is empty, has an open quote or parenthesis, or ends too early.
-
-    Examples
-    --------
     >>> parse("NOT a > 5").child.op.value, parse("year(ts) = 2024")
     ('>', Other(text='year(ts) = 2024', reason=''))
     """
@@ -345,8 +329,9 @@ def _unquoted(name: str) -> str:
 
 
 def _content(token: Token) -> str:
-    r"""Return the text of a string; engines disagree on a quote within quotes and on backslashes."""
+    """Return the text of a string."""
     content = token.text[1:-1]
+    # Engines disagree on a quote within quotes and on backslashes.
     if "'" in content or "\\" in content:
         raise _NotKnownError
     return content

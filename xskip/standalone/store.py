@@ -25,20 +25,13 @@ _CHECK = "check the storage and the permissions of this user, and try again"
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The store of a dataset.
+    """The store of a dataset."""
 
-    Attributes
-    ----------
-    root : str
-        The dataset's root, a URI or an absolute local path.
-    filesystem : pyarrow.fs.FileSystem or None
-        The file system; None for a local disk.
-    prefix : str
-        What precedes the names of files on the file system, such as the name of a bucket.
-    """
-
+    #: The dataset's root, a URI or an absolute local path.
     root: str
+    #: The file system; None for a local disk.
     filesystem: FileSystem | None = None
+    #: What precedes the names of files on the file system, such as the name of a bucket.
     prefix: str = ""
 
     @property
@@ -53,22 +46,7 @@ class Store:
 
     @staticmethod
     def of(path: str | os.PathLike[str], filesystem: FileSystem | None) -> Store:
-        """Return the store of a dataset.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The dataset's root.
-        filesystem : pyarrow.fs.FileSystem or None
-            The file system; None finds the file system by the scheme of the path.
-
-        Raises
-        ------
-        ArgumentError
-            If the path is not a text, or empty.
-        StorageError
-            If pyarrow cannot open the file system.
-        """
+        """Return the store of a dataset; without a file system, pyarrow finds it by the scheme of the path."""
         root = check_path(path)
         scheme, colon, rest = root.partition("://")
         if not colon or scheme == "file":
@@ -95,16 +73,6 @@ def list_data(store: Store) -> DataFiles:
     """Return the data files below a dataset's root in the order of their names, as Spark lists them.
 
     Spark ignores names that begin with a dot or an underscore, unless they contain an equals sign, and empty files.
-
-    Parameters
-    ----------
-    store : Store
-        The store of the dataset.
-
-    Raises
-    ------
-    DatasetError
-        If the root is no directory.
     """
     files = _below(store.path) if store.filesystem is None else _among(store.filesystem, store)
     return DataFiles.of(sorted((file for file in files if file.size > 0), key=lambda file: file.name))
@@ -166,29 +134,21 @@ def _modified(info: FileInfo) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ArrowStorage:
-    """A storage on a file system of pyarrow, for reading.
-
-    Attributes
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-        The file system.
-    prefix : str
-        What precedes a path without scheme and authority on the file system.
-    """
+    """A storage on a file system of pyarrow, for reading; the prefix is that of :class:`Store`."""
 
     filesystem: FileSystem
     prefix: str
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """List the files of a directory, see :meth:`Storage.list`."""
+        """List the files of a directory."""
         return [FileEntry(i.base_name, i.size or 0, _modified(i)) for i in self._infos(directory) if i.is_file]
 
     def directories(self, directory: str) -> Sequence[str]:
-        """List the subdirectories of a directory, see :meth:`Storage.directories`."""
+        """List the subdirectories of a directory."""
         return [f"{directory.rstrip('/')}/{info.base_name}" for info in self._infos(directory) if not info.is_file]
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file, see :meth:`Storage.read`."""
+        """Return the bytes of a file."""
         try:
             with self.filesystem.open_input_stream(self._place(path)) as file:
                 return bytes(file.read())
@@ -198,7 +158,7 @@ class ArrowStorage:
             raise StorageError("cannot read the file", where=path, found=_of_arrow(error), hint=_CHECK) from error
 
     def fetch(self, path: str) -> Path:
-        """Return a local copy of a file, see :meth:`Storage.fetch`."""
+        """Return a local copy of a file."""
         local = lasting_folder("fetched") / path.rpartition("/")[2]
         local.write_bytes(self.read(path))
         return local

@@ -41,23 +41,8 @@ _CONDITION = "a condition such as temp > 30"
 def syntax_error(
     what: str, text: str, token: Token | None, *, expected: str | None = None, hint: str | None = None
 ) -> PredicateError:
-    """Return the error for a place of a predicate.
+    """Return the error for a place of a predicate; without a token, the place is the end.
 
-    Parameters
-    ----------
-    what : str
-        What is wrong.
-    text : str
-        The predicate.
-    token : Token or None
-        The token at the place; None for the end of the predicate.
-    expected : str, optional
-        What could stand there.
-    hint : str, optional
-        What the user can do.
-
-    Examples
-    --------
     >>> from xskip.standalone.tokens import tokenize
     >>> print(syntax_error("a word is unknown", "a > 3 AN b", tokenize("a > 3 AN b")[3]))
     a word is unknown (where: a > 3 AN b; found: AN at character 7)
@@ -69,24 +54,12 @@ def syntax_error(
 def check_condition(text: str, tokens: Sequence[Token], after: Token | None, *, is_whole: bool) -> None:
     """Raise an error if the tokens of a condition are no condition in any engine.
 
-    Parameters
-    ----------
-    text : str
-        The predicate.
-    tokens : sequence of Token
-        The tokens of a condition that the parser does not know, at least one; its brackets are in pairs.
-    after : Token or None
-        The token after the condition.
-    is_whole : bool
-        Whether the condition is in no parentheses, in which a query can stand.
-
-    Raises
-    ------
-    PredicateError
-        If this is certainly an error of syntax.
+    The condition has at least one token, and its brackets are in pairs. ``after`` is the token after the condition, and
+    ``is_whole`` says that the condition is in no parentheses.
     """
     first, last = tokens[0], tokens[-1]
     if first.word in STATEMENTS:
+        # A query can stand in parentheses.
         if is_whole:
             raise syntax_error(
                 "the predicate is a statement", text, first, expected=_CONDITION, hint="pass only what follows WHERE"

@@ -25,18 +25,9 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of a predicate.
+    """A token of a predicate, with its position there."""
 
-    Attributes
-    ----------
-    kind : str
-        ``number``, ``string``, ``name``, ``symbol`` or ``other``.
-    text : str
-        The text of the token.
-    start, end : int
-        The position of the text in the predicate.
-    """
-
+    #: number, string, name, symbol or other.
     kind: str
     text: str
     start: int
@@ -60,19 +51,6 @@ def place_of(text: str, start: int) -> str:
 def tokenize(text: str) -> list[Token]:
     """Split a predicate into tokens.
 
-    Parameters
-    ----------
-    text : str
-        The predicate.
-
-    Raises
-    ------
-    PredicateError
-        If a quote is not closed, or if the predicate contains a comment, or a backslash before a quote. Engines
-        disagree on where such a string ends.
-
-    Examples
-    --------
     >>> [token.text for token in tokenize("`a b` >= 1.5 AND s IN ('x')")]
     ['`a b`', '>=', '1.5', 'AND', 's', 'IN', '(', "'x'", ')']
     """
@@ -90,6 +68,7 @@ def tokenize(text: str) -> list[Token]:
             raise PredicateError(
                 "the predicate contains a comment", where=text, found=place_of(match[0], at), hint="remove the comment"
             )
+        # Engines disagree on where a string with a backslash before a quote ends.
         if kind in ("string", "other") and any(quote in match[0] for quote in ("\\'", '\\"')):
             raise PredicateError(
                 "the predicate has a backslash before a quote, which only some engines read as an escape",
