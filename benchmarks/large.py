@@ -113,9 +113,9 @@ def measure(folder: Path, limit: str) -> None:
             last = hook.queries.last_scan()
             hook.queries.explain(df.filter(query.format(i=i)))
             (scan,) = hook.queries.scans_after(last)
-            assert scan["known"] == scan["listed"] == LISTED, scan
-            times.append(scan["asked_ms"] / 1e3)
-        found[name] = {"first": times[0], "next": statistics.median(times[1:]), "kept": scan["kept"]}
+            assert scan.known == scan.listed == LISTED, scan
+            times.append(scan.request_ms / 1e3)
+        found[name] = {"first": times[0], "next": statistics.median(times[1:]), "kept": scan.kept}
     found["memory"] = {"before": before, "peak": peak()}
     spark.stop()
     print(json.dumps(found), flush=True)

@@ -81,14 +81,14 @@ def added(df: DataFrame, refresh: Callable[[], object], predicate: str, *, cold:
         before = hook.queries.last_scan()
         hook.queries.explain(df.filter(predicate.format(start=START, i=next(NEW))))
         (scan,) = hook.queries.scans_after(before)
-        assert scan["known"] == scan["listed"], scan
-        asked.append(scan["asked_ms"])
-        filtered.append(scan["filtered_ms"])
+        assert scan.known == scan.listed, scan
+        asked.append(scan.request_ms)
+        filtered.append(scan.filter_ms)
     whole = statistics.median(a + f for a, f in zip(asked[2:], filtered[2:], strict=True))
     parts = (
         f"{statistics.median(asked[2:]):.1f} ms in Python, {statistics.median(filtered[2:]):.1f} ms over the listing"
     )
-    return whole, f"{parts}, {scan['kept']:,} read"
+    return whole, f"{parts}, {scan.kept:,} read"
 
 
 def lake(spark: SparkSession, base: Path, count: int) -> DataFrame:

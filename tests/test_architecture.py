@@ -16,7 +16,7 @@ PACKAGE = ROOT / "xskip"
 #: cycles, and from those before it.
 LAYERS = (
     "errors", "paths", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
-    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone",
+    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone", "protocol",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
     "indexing", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip

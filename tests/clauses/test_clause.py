@@ -25,6 +25,7 @@ from xskip.clauses.clause import (
     is_false,
     leaves,
 )
+from xskip.expressions.reasons import OtherReason
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, Requirement
 
@@ -107,7 +108,7 @@ def test_nested_clauses(outer: Any, inner: Any) -> None:
 def test_a_leg_without_an_index() -> None:
     """[SND-7] [PRU-V-1] An undetermined child turns false into null under OR, and true into null under AND."""
     known = Fake((True, False, None))
-    open_leg = Undetermined("f(x)", "why")
+    open_leg = Undetermined(("f(x)",), OtherReason("why"))
     assert run(AnyOf((known, open_leg)), 3) == [True, None, None]
     assert run(AllOf((known, open_leg)), 3) == [None, False, None]
 
@@ -121,7 +122,7 @@ def test_nothing_to_combine() -> None:
 def test_the_same_verdict_for_every_file() -> None:
     assert run(Always(True), 2) == [True, True]
     assert run(Always(False), 2) == [False, False]
-    assert run(Undetermined("?", "why"), 2) == [None, None]
+    assert run(Undetermined(("?",), OtherReason("why")), 2) == [None, None]
 
 
 def test_only_false_skips() -> None:
@@ -191,7 +192,7 @@ def test_the_trace_counts_what_each_clause_ruled_out_in_order_of_evaluation() ->
 
 
 def test_leaves_are_the_questions_in_order() -> None:
-    one, two = Fake((True,)), Undetermined("?", "why")
+    one, two = Fake((True,)), Undetermined(("?",), OtherReason("why"))
     assert list(leaves(AllOf((one, Always(True), AnyOf((two, one)))))) == [one, two, one]
 
 

@@ -159,7 +159,7 @@ def test_names_of_all_kinds(spark: SparkSession, tmp_path: Path, by_job: Callabl
     before = hook_of(spark).queries.last_scan()
     for i, name in enumerate(names):
         assert kept(spark, path, f"a = {i}") == {name}
-    assert {(scan["listed"], scan["known"]) for scan in hook_of(spark).queries.scans_after(before)} == {(6, 6)}
+    assert {(scan.listed, scan.known) for scan in hook_of(spark).queries.scans_after(before)} == {(6, 6)}
 
 
 def test_only_row_groups_that_statistics_leave_are_read(

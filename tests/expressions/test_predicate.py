@@ -25,6 +25,7 @@ from xskip.expressions.predicate import (
     negate,
     operands,
 )
+from xskip.expressions.reasons import OtherReason
 
 A = Column(("a",), "int")
 D = Column(("d",), "double")
@@ -96,7 +97,7 @@ def test_negation_swaps_and_with_or_for_all_children() -> None:
 
 def test_negation_of_the_unknown_stays_unknown_wherever_it_is() -> None:
     """[PRU-N-5]"""
-    unknown = Unknown("a function")
+    unknown = Unknown(OtherReason("a function"))
     assert negate(unknown) == unknown
     assert negate(And((Comparison(Op.EQ, A, 1), unknown))) == Or((Comparison(Op.NE, A, 1), unknown))
 
@@ -155,7 +156,9 @@ def test_invalid_paths_are_refused(text: str) -> None:
 
 
 def test_operands_are_named_in_order_with_repeats() -> None:
-    predicate = And((Comparison(Op.GT, Cast(A, "bigint"), 1), Or((StartsWith(S, b"x"), IsNull(A))), Unknown("f")))
+    predicate = And(
+        (Comparison(Op.GT, Cast(A, "bigint"), 1), Or((StartsWith(S, b"x"), IsNull(A))), Unknown(OtherReason("f")))
+    )
     assert list(operands(predicate)) == [Cast(A, "bigint"), S, A]
     assert list(operands(Constant(True))) == []
 
@@ -170,7 +173,7 @@ def test_predicates_print_without_their_values() -> None:
             IsNull(A),
             IsNotNull(A),
             Constant(None),
-            Unknown("why"),
+            Unknown(OtherReason("why")),
         )
     )
     assert str(predicate) == (

@@ -29,6 +29,7 @@ from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import IndexCatalog, translate
+from xskip.results.clause_outcomes import outcomes_of
 from xskip.types.datatypes import Array, arrow_type
 
 NAN = float("nan")
@@ -229,4 +230,8 @@ def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch: pytest
     found = prune(translate(between, IndexCatalog(((definition, storage),))), table)
     assert found.skip.tolist() == [True, False, True, False]
     assert asked == list(between.children)
-    assert [(o.predicate, o.ruled_out) for o in found.outcomes] == [("c > ?", 0), ("c < ?", 1), ("c > ? AND c < ?", 2)]
+    assert [(o.predicate, o.ruled_out) for o in outcomes_of(found)] == [
+        ("c > ?", 0),
+        ("c < ?", 1),
+        ("c > ? AND c < ?", 2),
+    ]

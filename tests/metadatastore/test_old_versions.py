@@ -41,6 +41,7 @@ from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import IndexCatalog, translate
+from xskip.results.clause_outcomes import unused_texts
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Opaque, Struct
 
@@ -424,4 +425,4 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     leaf = Comparison(Op.EQ, Column(("a",), "int"), 5)
     found = prune(translate(leaf, IndexCatalog(((column.definition, column.storage),))), table)
     assert found.skip.tolist() == [True, False, False] * 2
-    assert found.unused == (("valuelist(a)", "the metadata of 2 files cannot be read"),)
+    assert unused_texts(found) == (("valuelist(a)", "the metadata of 2 files cannot be read"),)

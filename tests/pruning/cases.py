@@ -31,6 +31,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
+from xskip.expressions.reasons import OtherReason
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
@@ -130,7 +131,7 @@ def translated(case: Case) -> tuple[Clause, MetadataTable]:
 @cache
 def trees(a: str, b: str) -> st.SearchStrategy:
     """Return a strategy for predicates over two columns of these types."""
-    constants = st.sampled_from([Constant(True), Constant(False), Constant(None), Unknown("why")])
+    constants = st.sampled_from([Constant(True), Constant(False), Constant(None), Unknown(OtherReason("why"))])
     about = [leaves("a", a), leaves("b", b)]
     return st.recursive(
         st.one_of(*about, *about, constants),

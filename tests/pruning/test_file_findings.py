@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 
 from tests.pruning.cases import Case, cases, collected, translated
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, leaves
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, leaves, subjects
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Constant, Op, Or, Predicate, Unknown
+from xskip.expressions.reasons import Cause, OtherReason
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.file_findings import FileFindings, Finding
-from xskip.pruning.prune import prune
+from xskip.pruning.prune import prune, text_of
 from xskip.pruning.translate import IndexCatalog, translate
 
 INT, OTHER = Column(("a",), "int"), Column(("b",), "int")
@@ -53,13 +54,13 @@ def test_findings_prove_their_verdicts(case: Case) -> None:
     assert [each is False for each in verdicts] == result.skip.tolist()
     for row, found in enumerate(verdicts):
         finding = findings.of(row)
-        assert finding.reason
+        assert str(finding.reason)
         if found is False:
-            assert proves(clause, set(finding.predicates), table, row)
-        named = [leaf for leaf in leaves(clause) if leaf.predicate in finding.predicates]
+            assert proves(clause, set(map(text_of, finding.subjects)), table, row)
+        named = [leaf for leaf in leaves(clause) if subjects(leaf) in finding.subjects]
         if found is None:
             assert any(isinstance(leaf, Undetermined) or verdict(leaf, table, row) is None for leaf in named)
-        if found and finding.predicates:
+        if found and finding.subjects:
             assert any(not isinstance(leaf, Undetermined) and verdict(leaf, table, row) for leaf in named)
 
 
@@ -69,11 +70,11 @@ def test_outcomes_of_some_files_add_up_to_those_of_all(case: Case) -> None:
     """[REP-F-4]"""
     clause, table = translated(case)
     some = np.arange(len(table)) % 2 == 0
-    parts = [prune(clause, table, listed).outcomes for listed in (some, ~some)]
-    for whole, left, right in zip(prune(clause, table).outcomes, *parts, strict=True):
+    parts = [prune(clause, table, listed).counts for listed in (some, ~some)]
+    for whole, left, right in zip(prune(clause, table).counts, *parts, strict=True):
         assert left.ruled_out + right.ruled_out == whole.ruled_out
         assert left.unknown + right.unknown == whole.unknown
-    assert prune(clause, table, np.full(len(table), True)).outcomes == prune(clause, table).outcomes
+    assert prune(clause, table, np.full(len(table), True)).counts == prune(clause, table).counts
 
 
 def finding(predicate: Predicate, rows: list[Any]) -> Finding:
@@ -96,7 +97,7 @@ A_IS_5, B_IS_5, A_ABOVE_9 = Comparison(Op.EQ, INT, 5), Comparison(Op.EQ, OTHER, 
         (And((B_IS_5, A_ABOVE_9)), [1, 2], ("a > ?",), "the statistics exclude every row"),
         (And((A_IS_5, B_IS_5)), [1, 9], ("b = ?",), "there is no index on b"),
         (A_IS_5, None, ("a = ?",), "the index has no statistics of the file"),
-        (Unknown("a function"), [1], ("?",), "a function"),
+        (Unknown(OtherReason("a function")), [1], ("?",), "a function"),
         (Constant(False), [1], (), "the filter is true of no row"),
         (Constant(True), [1], (), "the filter is true of every row"),
     ],
@@ -104,7 +105,7 @@ A_IS_5, B_IS_5, A_ABOVE_9 = Comparison(Op.EQ, INT, 5), Comparison(Op.EQ, OTHER, 
 def test_the_deciding_parts(predicate: Any, rows: Any, predicates: Any, reason: str) -> None:
     """[REP-F-2]"""
     found = finding(predicate, rows)
-    assert (found.predicates, found.reason) == (predicates, reason)
+    assert (tuple(map(text_of, found.subjects)), str(found.reason)) == (predicates, reason)
 
 
 def test_the_reasons_of_indexes_are_named() -> None:
@@ -120,9 +121,9 @@ def test_the_reasons_of_indexes_are_named() -> None:
 
         none = pa.nulls(2, column.values.type)
         table = MetadataTable(files, {}, {column.definition.key: replace(column, values=none, **changes)})
-        return FileFindings(clause, table).of(1).reason
+        return str(FileFindings(clause, table).of(1).reason)
 
     assert reason(unreadable=1) == "the index has no readable statistics of the file"
     assert reason(doubt="another program wrote them") == "another program wrote them"
-    assert reason(is_locked=True) == "the key None is not available"
-    assert FileFindings(clause, MetadataTable(files)).of(0).reason == "the metadata have no such index"
+    assert reason(is_locked=True) == "its key None is not available"
+    assert FileFindings(clause, MetadataTable(files)).of(0).reason is Cause.NO_SUCH_INDEX

@@ -45,9 +45,11 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
+from xskip.expressions.reasons import AnotherType, MissingIndex, OtherReason, PartitionMismatch, UnansweredCondition
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
-from xskip.pruning.prune import ClauseOutcome, prune, requirements
+from xskip.pruning.prune import UnusedPart, prune, requirements
 from xskip.pruning.translate import IndexCatalog, translate
+from xskip.results.clause_outcomes import ClauseOutcome, outcomes_of, unused_texts
 from xskip.types.datatypes import Array, Bloom, Storage, Struct
 
 # --- filter => clause, as text ------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ class FilterText:
             if self.accept(word):
                 return Constant(value)
         if self.tokens[0].startswith("unknown("):
-            return Unknown(self.next()[len("unknown(") : -1])
+            return Unknown(OtherReason(self.next()[len("unknown(") : -1]))
         return self.leaf()
 
     def leaf(self) -> Predicate:
@@ -208,7 +210,7 @@ def test_names_are_told_apart_by_case_only_where_the_session_does() -> None:
     upper = Comparison(Op.EQ, Column(("A",), "int"), 1)
     assert key_of(clause_of(upper, defined("minmax", "a", "int"))) == ("minmax", ("a",))
     sensitive = clause_of(upper, defined("minmax", "a", "int"), case_sensitive=True)
-    assert sensitive == Undetermined("A = ?", "there is no index on A")
+    assert sensitive == Undetermined((upper,), MissingIndex("A"))
     both = (defined("minmax", "a", "int"), defined("minmax", "A", "int"))
     assert key_of(clause_of(upper, *both, case_sensitive=True)) == ("minmax", ("A",))
 
@@ -218,7 +220,7 @@ def test_partition_names_and_case() -> None:
     leaf = IsNull(Column(("REGION",), "string"))
     assert key_of(clause_of(leaf, partitions={"Region": "string"})) == "Region"
     sensitive = clause_of(leaf, partitions={"Region": "string"}, case_sensitive=True)
-    assert sensitive == Undetermined("REGION IS NULL", "there is no index on REGION")
+    assert sensitive == Undetermined((leaf,), MissingIndex("REGION"))
 
 
 def test_a_partition_column_is_asked_before_an_index_of_the_same_name() -> None:
@@ -237,8 +239,10 @@ def test_a_dotted_name_is_not_a_field() -> None:
 
 def test_a_partition_column_whose_type_differs() -> None:
     """[SND-30] [PRU-RD-3] A partition column is not used if its recorded type differs from the query's type."""
-    found = clause_of(Comparison(Op.EQ, Column(("p",), "string"), b"1"), partitions={"p": "int"})
-    assert found == Undetermined("p = ?", "partition column p was int when indexed and is string in the query")
+    leaf = Comparison(Op.EQ, Column(("p",), "string"), b"1")
+    found = clause_of(leaf, partitions={"p": "int"})
+    assert found == Undetermined((leaf,), AnotherType("p", "string", "int"))
+    assert str(found.reason) == "partition column p was int when indexed and is string in the query"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +260,8 @@ def test_a_partition_column_whose_type_differs() -> None:
 def test_a_column_whose_type_differs(definition: Any, storage: Any) -> None:
     """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4] An index of another type is not used."""
     found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
-    assert found == Undetermined("a = ?", "column a is bigint in the query, but had another type when it was indexed")
+    assert found == Undetermined((Comparison(Op.EQ, BIG, 1),), AnotherType("a", "bigint"))
+    assert str(found.reason) == "column a is bigint in the query, but had another type when it was indexed"
     same = clause_of(Comparison(Op.EQ, INT, 1), (definition, storage))
     assert isinstance(same, Undetermined) == (storage == Bloom() and not definition.types)
 
@@ -280,9 +285,9 @@ def test_one_index_of_the_right_type_is_enough() -> None:
 def test_an_index_of_a_kind_that_is_not_known_is_passed_over() -> None:
     """[PRU-V-7]"""
     foreign = (IndexDefinition("geo", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
-    assert clause_of(Comparison(Op.EQ, INT, 1), foreign) == Undetermined(
-        "a = ?", "the index on a (geo) cannot answer this condition"
-    )
+    found = clause_of(Comparison(Op.EQ, INT, 1), foreign)
+    assert found == Undetermined((Comparison(Op.EQ, INT, 1),), UnansweredCondition("a", ("geo",)))
+    assert str(found.reason) == "the index on a (geo) cannot answer this condition"
     beside = clause_of(Comparison(Op.EQ, INT, 1), foreign, defined("minmax", "a", "int"))
     assert key_of(beside) == ("minmax", ("a",))
 
@@ -290,16 +295,16 @@ def test_an_index_of_a_kind_that_is_not_known_is_passed_over() -> None:
 def test_an_index_over_two_columns_answers_for_neither() -> None:
     """[PRU-V-7]"""
     pair = (IndexDefinition("minmax", ("a", "b"), types=("int", "int")), Struct((("min", "int"), ("max", "int"))))
-    assert clause_of(Comparison(Op.EQ, INT, 1), pair) == Undetermined(
-        "a = ?", "the index on a (minmax) cannot answer this condition"
-    )
+    found = clause_of(Comparison(Op.EQ, INT, 1), pair)
+    assert found == Undetermined((Comparison(Op.EQ, INT, 1),), UnansweredCondition("a", ("minmax",)))
+    assert str(found.reason) == "the index on a (minmax) cannot answer this condition"
 
 
 def test_requirements_are_what_the_questions_read() -> None:
     predicate = And(
         (
             Comparison(Op.EQ, INT, 1),
-            Or((IsNull(Column(("p",), "int")), Unknown("why"))),
+            Or((IsNull(Column(("p",), "int")), Unknown(OtherReason("why")))),
             Constant(True),
             Comparison(Op.EQ, Column(("z",), "int"), 1),
         )
@@ -320,12 +325,14 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
     table = MetadataTable(files(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
     catalog = IndexCatalog(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
-    why = Unknown("a function")
+    why = Unknown(OtherReason("a function"))
     predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1), why, why))
     result = prune(translate(predicate, catalog), table)
     assert result.skip.tolist() == [True, False, True, True]
-    assert result.outcomes == (ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("p = ?", "partition(p)", 1))
-    assert result.unused == (("?", "a function"),)
+    outcomes = (ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("p = ?", "partition(p)", 1))
+    assert outcomes_of(result) == outcomes
+    assert result.unused == (UnusedPart((why,), OtherReason("a function")),)
+    assert unused_texts(result) == (("?", "a function"),)
 
 
 def test_the_outcome_counts_the_kept_files_whose_statistics_are_unknown() -> None:
@@ -336,7 +343,7 @@ def test_the_outcome_counts_the_kept_files_whose_statistics_are_unknown() -> Non
     predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1)))
     result = prune(translate(predicate, catalog), table)
     assert result.skip.tolist() == [True, False, True, True, False]
-    assert [(each.ruled_out, each.unknown) for each in result.outcomes] == [(2, 1), (1, 0)]
+    assert [(each.ruled_out, each.unknown) for each in result.counts] == [(2, 1), (1, 0)]
 
 
 def test_or_across_a_partition_and_a_data_column() -> None:
@@ -359,8 +366,8 @@ def test_a_constant_filter(value: Any, skips: bool) -> None:
 
 def test_an_unknown_filter_keeps_everything() -> None:
     """[SND-33] [PRU-V-2]"""
-    result = prune(translate(Unknown("rand"), IndexCatalog(())), MetadataTable(files(2)))
-    assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
+    result = prune(translate(Unknown(OtherReason("rand")), IndexCatalog(())), MetadataTable(files(2)))
+    assert (result.skip.tolist(), unused_texts(result)) == ([False, False], (("?", "rand"),))
 
 
 def test_no_files() -> None:
@@ -483,5 +490,5 @@ def test_a_partition_column_of_one_side_alone_answers_nothing(metadata: Any, que
     minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
     clause = translate(leaf, IndexCatalog((minmax,), metadata, query))
-    assert clause == Undetermined("p = ?", "p is a partition column only in the query or only in the index")
+    assert clause == Undetermined((leaf,), PartitionMismatch("p"))
     assert key_of(translate(leaf, IndexCatalog((minmax,), {"p": "int"}, {"p": "int"}))) == "p"

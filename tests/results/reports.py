@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pyarrow as pa
 
-from xskip.pruning.prune import ClauseOutcome
+from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture, PicturedFiles
 from xskip.results.skipping_report import ScanReport, SkippingReport
@@ -36,7 +36,10 @@ def report_of_days(count: int = 60, *, unindexed: int = 3) -> SkippingReport:
         "/lake/events", "parquet", "(ts IS NOT NULL AND ts > '2024-11-01 00:00:00Z' AND upper(city) = 'OSLO')",
         files=len(classes), kept=len(classes) - skipped, not_indexed=unindexed,
         bytes=30_000 * len(classes), kept_bytes=30_000 * (len(classes) - skipped), milliseconds=2.9,
-        outcomes=(ClauseOutcome("ts IS NOT NULL", "minmax(ts)", 0), ClauseOutcome("ts > ?", "minmax(ts)", skipped, 1)),
+        outcomes=(
+            ClauseOutcome("ts IS NOT NULL", "minmax(ts)", 0, is_implied=True),
+            ClauseOutcome("ts > ?", "minmax(ts)", skipped, 1),
+        ),
         unused=(("upper(city) = ?", "there is no index on city"),), explained=explained,
         drawing=Drawing(lambda: picture),
     )  # fmt: skip

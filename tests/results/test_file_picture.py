@@ -7,7 +7,7 @@ import json
 import math
 import pickle
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xskip.pruning.prune import ClauseOutcome
+from xskip.clauses.clause import LeafClause, Mask, Verdicts
+from xskip.expressions import Column, Comparison, IsNotNull, Leaf, Op
+from xskip.metadata.table import MetadataTable, Requirement
+from xskip.pruning.prune import ClauseCount, PruneResult
+from xskip.results.clause_outcomes import outcomes_of
 from xskip.results.file_picture import CLASSES, MOST_ROWS, Drawing, FilePicture, PicturedFiles
 from xskip.results.report_html import COLOURS
 from xskip.results.skipping_report import ScanReport, SkippingReport
@@ -208,14 +212,39 @@ def test_bars_without_a_picture_have_a_legend() -> None:
     assert "read, not indexed</li>" in html
 
 
+@dataclass(frozen=True, slots=True)
+class SharedClause(LeafClause):
+    """A clause over one index that answers several leaves."""
+
+    needs: tuple[Requirement, ...]
+    others: tuple[Leaf, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        return (self.leaf, *self.others)
+
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+        raise NotImplementedError
+
+
+def count_of(index: str, leaves: Leaf | tuple[Leaf, ...], ruled_out: int, unknown: int) -> ClauseCount:
+    first, *others = leaves if isinstance(leaves, tuple) else (leaves,)
+    column = first.operand
+    assert isinstance(column, Column)
+    return ClauseCount(SharedClause(first, ((index, column.path),), tuple(others)), ruled_out, unknown)
+
+
 def test_the_table_of_clauses_leaves_out_what_tells_nothing() -> None:
     """[REP-P-8]"""
+    c, s = Column(("c",), "int"), Column(("s",), "string")
+    above, below, equal = Comparison(Op.GT, c, 1), Comparison(Op.LT, c, 9), Comparison(Op.EQ, s, b"x")
     counts = [
-        ("c IS NOT NULL", "minmax(c)", 0, 0), ("s IS NOT NULL", "valuelist(s)", 0, 2), ("c > ?", "minmax(c)", 0, 0),
-        ("s = ?", "valuelist(s)", 3, 2), ("s IS NOT NULL AND s = ?", "valuelist(s)", 3, 2),
-        ("c > ? AND c < ?", "minmax(c)", 2, 0), ("c < ?", "minmax(c)", 1, 0),
+        count_of("minmax", IsNotNull(c), 0, 0), count_of("valuelist", IsNotNull(s), 0, 2),
+        count_of("minmax", above, 0, 0), count_of("valuelist", equal, 3, 2),
+        count_of("valuelist", (IsNotNull(s), equal), 3, 2), count_of("minmax", (above, below), 2, 0),
+        count_of("minmax", below, 1, 0),
     ]  # fmt: skip
-    outcomes = tuple(ClauseOutcome(*each) for each in counts)
+    outcomes = outcomes_of(PruneResult(np.zeros(0, bool), tuple(counts), ()))
     scan = ScanReport("/d", "parquet", "c > ?", 9, 2, 0, bytes=9, kept_bytes=2, milliseconds=1.0, outcomes=outcomes)
     (_, table) = str(SkippingReport((scan,))).split("unknown\n")
     assert [line.strip().split("  ")[0] for line in table.splitlines()[1:]] == [

@@ -30,7 +30,7 @@ def column(path: tuple[str, ...]) -> Column | None:
 
 def resolved(text: str, zone: str | None = None) -> tuple[str, list[tuple[str, str]]]:
     resolver = Resolver(column, zone)
-    return str(resolver.resolve(parse(text))), resolver.unused
+    return str(resolver.resolve(parse(text))), [(part, str(reason)) for part, reason in resolver.unused]
 
 
 @pytest.mark.parametrize(

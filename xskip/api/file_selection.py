@@ -14,6 +14,7 @@ from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
 from xskip.indexing.source import Source
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.missing_index import no_index
+from xskip.results.clause_outcomes import unused_texts
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.settings import PLACES
@@ -77,9 +78,7 @@ def select_files(
             "a literal does not fit the type of its column", where=str(predicate), found=error.found
         ) from error
     kept = kept.take(pc.sort_indices(kept.names))
-    unused, problem = _unused(engine, source, before)
-    if not has_index:
-        unused, problem = (), "the dataset has no index"
+    unused, problem = _unused(engine, source, before) if has_index else ((), "the dataset has no index")
     scan = ScanSource(
         source.location.listed_root, source.reading.format, partial(arrow_schema, source.df.schema),
         listed.partitions_of(kept), options=options, spark_schema=lambda: source.df.schema,
@@ -96,8 +95,8 @@ def _has_index(source: Source) -> bool:
 
 def _unused(engine: Engine, source: Source, before: int) -> tuple[tuple[tuple[str, str], ...], str]:
     """Return the parts of the predicate that the scan could not use, and why it did not use the index."""
-    scans = [scan for scan in engine.hook.queries.scans_after(before) if scan["root"] == source.root]
-    trace = engine.trace(scans[-1]["id"]) if scans else None
+    scans = [scan for scan in engine.hook.queries.scans_after(before) if scan.root == source.root]
+    trace = engine.trace(scans[-1].id) if scans else None
     if trace is None:
         return (), ""
-    return (trace.result.unused if trace.result else ()), trace.problem
+    return unused_texts(trace.result), trace.problem

@@ -51,7 +51,7 @@ def last_report(spark: SparkSession) -> SkippingReport:
     maker = ReportMaker(engine_of(spark), spark)
     queries = maker.calls
     latest = queries.latest_query(spark)
-    loose = maker.outside_of_queries(-1 if latest is None else latest["last_scan"])
+    loose = maker.outside_of_queries(-1 if latest is None else latest.last_scan)
     if loose:
         return maker.of_requests(loose)
     if latest is None:
@@ -151,18 +151,18 @@ def savings(spark: SparkSession) -> Savings:
     (2, 6, 4)
     """
     engine = engine_of(spark)
-    found = engine.hook.queries.savings(spark)
+    found = engine.hook.queries.totals(spark)
     sums: dict[str, list[int]] = {}
-    for each in found["datasets"]:
-        name = engine.hook.locations.normalized(each["dataset"]) if each["dataset"] else ""
-        numbers = [each[key] for key in ("scans", "files", "bytes", "kept", "kept_bytes", "nanos")]
+    for each in found.datasets:
+        name = engine.hook.locations.normalized(each.dataset) if each.dataset else ""
+        numbers = [each.scans, each.files, each.bytes, each.kept, each.kept_bytes, each.nanos]
         sums[name] = [a + b for a, b in zip(numbers, sums.get(name, [0] * len(numbers)), strict=True)]
     datasets = [
         DatasetSavings(name, scans, files, size, files - kept, size - kept_size, nanos / 1e6)
         for name, (scans, files, size, kept, kept_size, nanos) in sums.items()
     ]
-    since = datetime.fromtimestamp(found["first_ms"] / 1000, timezone.utc) if found["queries"] else None
-    return Savings(found["queries"], since, tuple(sorted(datasets, key=lambda e: (-e.skipped_bytes, e.dataset))))
+    since = datetime.fromtimestamp(found.first_ms / 1000, timezone.utc) if found.queries else None
+    return Savings(found.queries, since, tuple(sorted(datasets, key=lambda e: (-e.skipped_bytes, e.dataset))))
 
 
 class Watch:

@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xskip.errors import SettingError
-from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
+from xskip.expressions.shown_values import leaf_texts, text_with_values
 from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.location import metadata_directory
+from xskip.protocol.scan_records import ExecutedScan, QueryRecord, ScanRecord
+from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.results.file_picture import Drawing
 from xskip.results.render import time_text
 from xskip.results.skipping_report import ScanReport, SkippingReport
@@ -20,7 +22,7 @@ from xskip.settings import LOCATION, REPORT_VALUES
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.decision import ScanTrace
 from xskip.spark.query.engine import Engine
-from xskip.spark.query.scan_files import OfFiles
+from xskip.spark.query.scan_files import ScanListing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,62 +69,63 @@ class ReportMaker:
         """
         before = self.calls.last_scan()
         listed = self.calls.explain(df)
-        answered = [scan for scan in self.calls.scans_after(before) if scan["query"] == listed["query"]]
-        return self._of(answered, [scan for scan in listed["scans"] if not scan["answered"]], files)
+        answered = [(scan, -1) for scan in self.calls.scans_after(before) if scan.query == listed.query]
+        return self._of(answered, [scan for scan in listed.scans if not scan.is_answered], files)
 
-    def of_query(self, query: dict[str, Any]) -> SkippingReport:
+    def of_query(self, query: QueryRecord) -> SkippingReport:
         """Return the report on a recorded query."""
-        ended = datetime.fromtimestamp(query["ended_ms"] / 1000, timezone.utc)
-        name = f"the query that ended at {time_text(ended)} (ID {query['execution']} on Spark's SQL page)"
-        report = self.of_scans(query["scans"])
-        return replace(report, query=name, seconds=query["seconds"], failed=query["failed"])
+        ended = datetime.fromtimestamp(query.ended_ms / 1000, timezone.utc)
+        name = f"the query that ended at {time_text(ended)} (ID {query.execution} on Spark's SQL page)"
+        report = self.of_scans(query.scans)
+        return replace(report, query=name, seconds=query.seconds, failed=query.failed)
 
-    def of_scans(self, scans: Iterable[dict[str, Any]]) -> SkippingReport:
+    def of_scans(self, scans: Iterable[ExecutedScan]) -> SkippingReport:
         """Return the report on scans of a query that ran."""
         scans = list(scans)
         answered = [
-            # the files of several datasets cannot be told apart
-            request | {"files_read": scan["files_read"] if len(scan["requests"]) == 1 else -1}
+            # Spark counts the files of all requests of a scan together
+            (request, scan.files_read if len(scan.requests) == 1 else -1)
             for scan in scans
-            for request in scan["requests"]
+            for request in scan.requests
         ]
-        return self._of(answered, [scan for scan in scans if not scan["requests"]])
+        return self._of(answered, [scan for scan in scans if not scan.requests])
 
-    def of_requests(self, requests: Iterable[dict[str, Any]]) -> SkippingReport:
+    def of_requests(self, requests: Iterable[ScanRecord]) -> SkippingReport:
         """Return the report on requests that belong to no recorded query."""
-        return self._of(requests, ())
+        return self._of([(request, -1) for request in requests], ())
 
-    def outside_of_queries(self, scan: int) -> list[dict[str, Any]]:
+    def outside_of_queries(self, scan: int) -> list[ScanRecord]:
         """Return the session's requests after a number that no SQL execution made, such as those of ``df.rdd``."""
         session = self.calls.session_id(self._spark)
-        return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
+        return [each for each in self.calls.scans_after(scan) if each.session == session and not each.query]
 
     def _of(
-        self, answered: Iterable[dict[str, Any]], unanswered: Iterable[dict[str, Any]], files: int = 0
+        self, answered: Iterable[tuple[ScanRecord, int]], unanswered: Iterable[ExecutedScan], files: int = 0
     ) -> SkippingReport:
-        unanswered = [scan | {"reason": self._reason(scan)} for scan in unanswered]
-        return report_of(self._engine, answered, unanswered, Shown(values=self._shows_values(), files=files))
+        others = (_unanswered(_dataset(self._engine, scan), scan, self._reason(scan)) for scan in unanswered)
+        shown = Shown(values=self._shows_values(), files=files)
+        return SkippingReport((*_scan_reports(self._engine, answered, shown), *others))
 
-    def _reason(self, scan: dict[str, Any]) -> str:
+    def _reason(self, scan: ExecutedScan) -> str:
         """Return why a scan asked no index."""
-        if scan["indexed"]:
-            return _ONLY_PARTITIONS if scan["partition_filtered"] else "no filter reaches this scan"
-        if scan["off"]:
-            return str(scan["off"])
-        if scan["refused"]:
-            return f"xskip does not support {scan['refused']}"
-        if not scan["path"]:
+        if scan.is_indexed:
+            return _ONLY_PARTITIONS if scan.is_partition_filtered else "no filter reaches this scan"
+        if scan.off:
+            return scan.off
+        if scan.refusal:
+            return f"xskip does not support {scan.refusal}"
+        if not scan.path:
             return "Spark's partition pruning leaves no partition of the table"
         with suppress(Exception):  # a report does not fail because of a hint
             try:
                 self._engine.settings.of(self._spark, LOCATION)
             except SettingError as error:
                 return str(error)
-            if self._has_index(scan["path"]):
+            if self._has_index(scan.path):
                 return "the index did not exist when Spark planned this query; a new DataFrame uses it"
         if self._engine.settings.or_default(self._spark, LOCATION):
             return f"the dataset has no index below {LOCATION.key}, which replaces the indexes inside of datasets"
-        return f"the dataset has no index{self._elsewhere(scan['path'])}"
+        return f"the dataset has no index{self._elsewhere(scan.path)}"
 
     def _has_index(self, path: str) -> bool:
         """Return whether a path, or a directory above its partitions, has an index."""
@@ -173,105 +176,85 @@ class Shown:
 _DEFAULT = Shown()
 
 
-def report_of(
-    engine: Engine,
-    scans: Iterable[dict[str, Any]],
-    unanswered: Iterable[dict[str, Any]] = (),
-    shown: Shown = _DEFAULT,
-) -> SkippingReport:
-    """Build the report on scans that the hook recorded.
+def report_of(engine: Engine, records: Iterable[ScanRecord]) -> SkippingReport:
+    """Return the report on requests of scans, without values."""
+    return SkippingReport(tuple(_scan_reports(engine, [(record, -1) for record in records], _DEFAULT)))
 
-    Scans of one dataset with the same filter and the same number and size of files count once: Spark can plan a scan
-    more than once.
 
-    Parameters
-    ----------
-    engine : Engine
-        The engine that answered the scans.
-    scans : iterable of dict
-        Scans for which the hook requested an answer from the engine.
-    unanswered : iterable of dict
-        Scans without such a request, because they have no index or no filter.
-    shown : Shown
-        What the report shows.
+def _scan_reports(engine: Engine, answered: Iterable[tuple[ScanRecord, int]], shown: Shown) -> Iterable[ScanReport]:
+    """Return the reports on requests, each with the number of files that Spark has read; -1 if it is unknown.
 
-    Returns
-    -------
-    SkippingReport
+    Requests about one dataset with the same filter and the same number and size of files count once: Spark can plan a
+    scan more than once.
     """
     reports: dict[tuple[Any, ...], ScanReport] = {}
-    for scan in scans:
-        trace = engine.trace(scan["id"])
-        report = _asked(scan, trace)
-        report = _with_files(report, OfFiles(engine.hook.queries, scan, trace), shown)
-        if trace is not None and shown.values:
-            report = _with_values(report, trace)
-        reports[report.dataset, trace.filters if trace else scan["id"], report.files, report.bytes] = report
-    return SkippingReport((*reports.values(), *(_unanswered(_dataset(engine, scan), scan) for scan in unanswered)))
+    for record, files_read in answered:
+        trace = engine.trace(record.id)
+        report = _answered(record, trace, files_read, shown)
+        key = (report.dataset, trace.filters if trace else record.id, report.files, report.bytes)
+        reports[key] = _with_files(report, ScanListing(engine.hook.queries, record, trace), shown)
+    return reports.values()
 
 
-def _dataset(engine: Engine, scan: dict[str, Any]) -> str:
+def _dataset(engine: Engine, scan: ExecutedScan) -> str:
     """Return the root path of a scan, or the name of its table if partition pruning has left no path."""
-    return engine.hook.locations.normalized(scan["path"]) if scan["path"] else scan["table"] or "no path"
+    return engine.hook.locations.normalized(scan.path) if scan.path else scan.table or "no path"
 
 
-def _with_files(report: ScanReport, of: OfFiles, shown: Shown) -> ScanReport:
+def _texts(trace: ScanTrace | None, shown: Shown) -> dict[str, str] | None:
+    """Return the texts of the filter's leaves with values, or None if values are hidden."""
+    if not shown.values or trace is None or trace.decoded is None:
+        return None
+    return leaf_texts(trace.decoded, trace.secret_columns)
+
+
+def _with_files(report: ScanReport, listing: ScanListing, shown: Shown) -> ScanReport:
     """Add what follows from the single files of a scan: counts, the picture, and explanations."""
-    report = replace(report, drawing=Drawing(partial(of.picture, has_values=shown.values)))
-    if not shown.files and not of.is_partial():
+    report = replace(report, drawing=Drawing(partial(listing.picture, has_values=shown.values)))
+    if not shown.files and not listing.is_partial():
         return report
-    files = of.files()
+    files = listing.files()
     if isinstance(files, str):
         return replace(report, unexplained=files if shown.files else "")
-    trace, texts = of.trace, None
-    if shown.values and trace is not None and trace.decoded is not None:
-        texts = leaf_texts(trace.decoded, trace.secret_columns)
-    return replace(report, outcomes=files.outcomes(), explained=tuple(files.explanations(shown.files, texts)))
+    texts = _texts(listing.trace, shown)
+    explained = tuple(files.explanations(shown.files, texts))
+    return replace(report, outcomes=outcomes_of(files.result(), texts), explained=explained)
 
 
-def _asked(scan: dict[str, Any], trace: ScanTrace | None) -> ScanReport:
+def _answered(record: ScanRecord, trace: ScanTrace | None, files_read: int, shown: Shown) -> ScanReport:
     result = trace.result if trace else None
+    texts = _texts(trace, shown)
+    predicate = trace.predicate if trace else ""
+    if texts is not None and trace is not None and trace.decoded is not None:
+        predicate = text_with_values(trace.decoded, trace.secret_columns)
     return ScanReport(
-        dataset=scan["root"],
-        format=scan["format"],
-        predicate=trace.predicate if trace else "",
-        files=scan["listed"],
-        kept=scan["kept"],
-        not_indexed=scan["listed"] - scan["known"],
-        bytes=scan["listed_bytes"],
-        kept_bytes=scan["kept_bytes"],
-        milliseconds=scan["asked_ms"] + scan["filtered_ms"],
-        outcomes=result.outcomes if result else (),
-        unused=result.unused if result else (),
+        dataset=record.root,
+        format=record.format,
+        predicate=predicate,
+        files=record.listed,
+        kept=record.kept,
+        not_indexed=record.listed - record.known,
+        bytes=record.listed_bytes,
+        kept_bytes=record.kept_bytes,
+        milliseconds=record.request_ms + record.filter_ms,
+        outcomes=outcomes_of(result, texts),
+        unused=unused_texts(result, texts),
         problem=trace.problem if trace else "the details of this scan are no longer available",
-        evaluated=scan["evaluated"],
-        pruned=0 if scan["evaluated"] or scan.get("files_read", -1) < 0 else max(0, scan["kept"] - scan["files_read"]),
+        evaluated=record.evaluated,
+        pruned=0 if record.evaluated or files_read < 0 else max(0, record.kept - files_read),
     )
 
 
-def _with_values(report: ScanReport, trace: ScanTrace) -> ScanReport:
-    if trace.decoded is None:
-        return report
-    texts = leaf_texts(trace.decoded, trace.secret_columns)
-    return replace(
-        report,
-        predicate=text_with_values(trace.decoded, trace.secret_columns),
-        outcomes=tuple(replace(each, predicate=with_leaf_texts(each.predicate, texts)) for each in report.outcomes),
-        unused=tuple((with_leaf_texts(predicate, texts), reason) for predicate, reason in report.unused),
-    )
-
-
-def _unanswered(dataset: str, scan: dict[str, Any]) -> ScanReport:
-    files, size = scan["files"], scan["bytes"]
+def _unanswered(dataset: str, scan: ExecutedScan, reason: str) -> ScanReport:
     return ScanReport(
         dataset=dataset,
-        format=scan["format"],
+        format=scan.format,
         predicate="",
-        files=files,
-        kept=files,
-        not_indexed=0 if scan["indexed"] else files,
-        bytes=size,
-        kept_bytes=size,
+        files=scan.files,
+        kept=scan.files,
+        not_indexed=0 if scan.is_indexed else scan.files,
+        bytes=scan.bytes,
+        kept_bytes=scan.bytes,
         milliseconds=0.0,
-        problem=scan["reason"],
+        problem=reason,
     )

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import from_mask, same, to_mask
 from xskip.expressions.operands import Computed
-from xskip.expressions.predicate import Leaf
+from xskip.expressions.predicate import Leaf, Predicate
+from xskip.expressions.reasons import Reason
 from xskip.metadata.table import MetadataTable, Requirement
 
 __all__ = [
@@ -30,16 +31,20 @@ __all__ = [
     "IndexClause",
     "LeafClause",
     "Mask",
+    "Subject",
     "Trace",
     "Undetermined",
     "Verdicts",
     "evaluate",
     "is_false",
     "leaves",
+    "subjects",
 ]
 
 Mask = npt.NDArray[np.bool_]
 Verdicts: TypeAlias = pa.BooleanArray
+#: What a report is about: a predicate, or the text of a clause of a user's index type.
+Subject: TypeAlias = Predicate | str
 
 
 class IndexClause(Protocol):
@@ -77,14 +82,19 @@ class LeafClause:
     expensive: bool = field(default=False, kw_only=True)
 
     @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return the leaves that the clause answers together."""
+        return (self.leaf,)
+
+    @property
     def predicate(self) -> str:
-        """Return the text of the leaf, for reports."""
-        return str(self.leaf)
+        """Return the text of the leaves, joined by AND."""
+        return " AND ".join(map(str, self.leaves))
 
     @property
     def asks_spark(self) -> bool:
-        """Return True if the leaf is about a function, which Spark must evaluate."""
-        return isinstance(self.leaf.operand, Computed)
+        """Return True if a leaf is about a function, which Spark must evaluate."""
+        return any(isinstance(leaf.operand, Computed) for leaf in self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +108,10 @@ class Always:
 class Undetermined:
     """A clause that is null for every file."""
 
-    #: The text of the predicate that no metadata answers.
-    predicate: str
-    #: Why no metadata answers the predicate, as a plain sentence.
-    reason: str
+    #: The predicates that no metadata answers; empty for a part of a predicate without a text.
+    predicates: tuple[Subject, ...]
+    #: Why no metadata answers the predicates.
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,17 @@ def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
             return
         case _:
             yield clause
+
+
+def subjects(clause: IndexClause | Undetermined) -> tuple[Subject, ...]:
+    """Return what a clause answers: its leaves, or the text of a clause without leaves."""
+    match clause:
+        case Undetermined(predicates):
+            return predicates
+        case LeafClause():
+            return clause.leaves
+        case _:
+            return (clause.predicate,)
 
 
 def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import IndexClause, LeafClause, Mask, Verdicts
 from xskip.clauses.user_classes import method_errors
 from xskip.expressions.evaluate import from_mask, null_may_match
-from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
 from xskip.metadata.table import IndexKey, MetadataTable
 
@@ -213,14 +212,9 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
     also: tuple[PartsClause[_Taken], ...] = field(default=(), kw_only=True)
 
     @property
-    def predicate(self) -> str:
-        """Return the text of all leaves, joined by AND."""
-        return " AND ".join(str(clause.leaf) for clause in (self, *self.also))
-
-    @property
-    def asks_spark(self) -> bool:
-        """Return True if at least one of the leaves is about a function, which Spark must evaluate."""
-        return any(isinstance(clause.leaf.operand, Computed) for clause in (self, *self.also))
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return the leaf of this clause, and those of all clauses in ``also``."""
+        return (self.leaf, *(clause.leaf for clause in self.also))
 
     @abstractmethod
     def parts(self, values: pa.Array) -> tuple[Lists, _Taken] | None:

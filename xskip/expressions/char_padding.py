@@ -25,6 +25,7 @@ from xskip.expressions.predicate import (
     Value,
     negate,
 )
+from xskip.expressions.reasons import OtherReason
 
 __all__ = ["Padded"]
 
@@ -118,7 +119,7 @@ class Padded:
         least, greatest = min(value.rstrip(b" ") for value in encoded), max(encoded)
         low, high = Comparison(Op.GE, self.column, least), Comparison(Op.LE, self.column, greatest)
         reach: Predicate = low if self.is_cut else And((low, high))
-        return And((reach, Unknown("the padded values of the list are too many")))
+        return And((reach, Unknown(OtherReason("the padded values of the list are too many"))))
 
     def _sources(self, text: str) -> Iterable[bytes]:
         """Yield a text without its last spaces, then with one more of them at a time."""

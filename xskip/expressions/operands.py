@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from xskip.expressions.reasons import Reason
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -221,8 +223,8 @@ class Derived:
 
     form: Form
     type: str
-    #: Why the expression cannot be used without such an index, as a plain sentence.
-    reason: str
+    #: Why the expression cannot be used without such an index.
+    reason: Reason
 
     def __str__(self) -> str:
         return "an expression"

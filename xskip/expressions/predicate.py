@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from xskip.expressions.operands import Elements, Operand
+from xskip.expressions.reasons import Reason, UnsupportedNode
 
 __all__ = [
     "And",
@@ -211,9 +212,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A predicate that xskip cannot use, with the reason as a plain sentence."""
+    """A predicate that xskip cannot use, with the reason."""
 
-    reason: str
+    reason: Reason
 
     def __str__(self) -> str:
         return "?"
@@ -281,7 +282,7 @@ def negate(predicate: Predicate) -> Predicate:
 def _negated_leaf(leaf: Leaf) -> Predicate:
     # no leaf expresses a condition on all elements
     if isinstance(leaf.operand, Elements) and not leaf.operand.is_one:
-        return Unknown("xskip does not support conditions on all elements of an array")
+        return Unknown(UnsupportedNode("conditions on all elements of an array"))
     match leaf:
         case Comparison(op, operand, value):
             return Comparison(op.negated, operand, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import date, datetime, timedelta, timezone
 
 from xskip.expressions.operands import Cast, Column, Computed, Elements, Operand
@@ -20,7 +20,7 @@ from xskip.expressions.predicate import (
     Value,
 )
 
-__all__ = ["leaf_texts", "text_with_values", "with_leaf_texts"]
+__all__ = ["leaf_texts", "text_with_values"]
 
 _MAX_VALUES = 3
 _MAX_CHARACTERS = 40
@@ -62,21 +62,6 @@ def leaf_texts(predicate: Predicate, hidden: Collection[str] = ()) -> dict[str, 
     for leaf in _leaves(predicate):
         texts.setdefault(str(leaf), set()).add(text_with_values(leaf, hidden))
     return {plain: next(iter(shown)) for plain, shown in texts.items() if len(shown) == 1}
-
-
-def with_leaf_texts(text: str, texts: Mapping[str, str]) -> str:
-    """Return the text of a clause with the values of its leaves, if :func:`leaf_texts` has all of them.
-
-    The text is that of a leaf, or of several leaves that are joined by AND.
-
-    >>> texts = {"a > ?": "a > 1", "a < ?": "a < 9"}
-    >>> with_leaf_texts("a > ? AND a < ?", texts), with_leaf_texts("a > ? AND b = ?", texts)
-    ('a > 1 AND a < 9', 'a > ? AND b = ?')
-    """
-    if text in texts:
-        return texts[text]
-    leaves = text.split(" AND ")
-    return " AND ".join(texts[leaf] for leaf in leaves) if all(leaf in texts for leaf in leaves) else text
 
 
 def _leaves(predicate: Predicate) -> Iterator[Predicate]:

@@ -10,40 +10,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, Verdicts
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Subject, Undetermined, Verdicts, subjects
 from xskip.clauses.index_clause import PartsClause
 from xskip.expressions.evaluate import same
+from xskip.expressions.reasons import Cause, MissingKey, MissingStatistics, OtherReason, Reason
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
-from xskip.pruning.prune import index_name
 
 __all__ = ["FileFindings", "Finding"]
 
 _Part = TypeVar("_Part")
-_MATCHES = "the statistics admit a matching row"
-_NO_MATCH = "the statistics exclude every row"
-_ALWAYS, _NEVER = "the filter is true of every row", "the filter is true of no row"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The part of a clause that decides the verdict on a file.
+    """The part of a clause that decides the verdict on a file, and why the verdict is what it is."""
 
-    Attributes
-    ----------
-    predicates : tuple of str
-        The predicates without literal values; empty if no predicate decides.
-    index : str
-        The indexes or partition columns that were read; empty if none was.
-    needs : tuple of Requirement
-        The same, as the metadata table names them.
-    reason : str
-        Why the verdict is what it is, as a part of a sentence.
-    """
-
-    predicates: tuple[str, ...]
-    index: str
-    needs: tuple[Requirement, ...]
-    reason: str
+    #: The predicates of each clause that decides; empty if no predicate decides.
+    subjects: tuple[tuple[Subject, ...], ...]
+    #: The indexes or partition columns that were read, clause by clause; empty if no clause read any.
+    needs: tuple[tuple[Requirement, ...], ...]
+    reason: Reason
 
 
 class FileFindings:
@@ -107,8 +93,8 @@ class FileFindings:
         if verdict is None:
             return self._opened(_last(list(self._open(self._clause, row)))[0], row)
         if not verdict:
-            return _joined(list(self._proof(self._clause, row)), _NO_MATCH, _NEVER)
-        return _joined(_last(list(self._true(self._clause, row))), _MATCHES, _ALWAYS)
+            return _joined(list(self._proof(self._clause, row)), Cause.EXCLUDED, Cause.NEVER_TRUE)
+        return _joined(_last(list(self._true(self._clause, row))), Cause.ADMITTED, Cause.ALWAYS_TRUE)
 
     def _proof(self, clause: Clause, row: int) -> Iterator[IndexClause]:
         match clause:
@@ -146,23 +132,23 @@ class FileFindings:
 
     def _opened(self, clause: IndexClause | Undetermined, row: int) -> Finding:
         if isinstance(clause, Undetermined):
-            return Finding((clause.predicate,) if clause.predicate else (), "", (), clause.reason)
-        return Finding((clause.predicate,), index_name(clause), clause.needs, self._why_open(clause, row))
+            return Finding((clause.predicates,) if clause.predicates else (), (), clause.reason)
+        return Finding((subjects(clause),), (clause.needs,), self._why_open(clause, row))
 
-    def _why_open(self, clause: IndexClause, row: int) -> str:
+    def _why_open(self, clause: IndexClause, row: int) -> Reason:
         for need in clause.needs:
             if isinstance(need, PartitionKey):
                 continue
             column = self._table.indexes.get(need)
             if column is None:
-                return "the metadata have no such index"
+                return Cause.NO_SUCH_INDEX
             if column.is_locked:
-                return f"the key {column.definition.key_label} is not available"
+                return MissingKey(column.definition.key_label)
             if column.doubt:
-                return column.doubt
+                return OtherReason(column.doubt)
             if not column.values[row].is_valid:
-                return f"the index has no {'readable ' if column.unreadable else ''}statistics of the file"
-        return "the statistics of the file do not decide"
+                return MissingStatistics(is_damaged=bool(column.unreadable))
+        return Cause.UNDECIDED
 
 
 def _last(clauses: list[_Part]) -> list[_Part]:
@@ -171,9 +157,7 @@ def _last(clauses: list[_Part]) -> list[_Part]:
     return (single or clauses)[-1:]
 
 
-def _joined(clauses: list[IndexClause], reason: str, constant: str) -> Finding:
+def _joined(clauses: list[IndexClause], reason: Cause, constant: Cause) -> Finding:
     """Return the finding of clauses with a reason, or with another reason if there are none."""
-    names = dict.fromkeys(index_name(clause) for clause in clauses)
-    needs = dict.fromkeys(need for clause in clauses for need in clause.needs)
-    predicates = tuple(dict.fromkeys(clause.predicate for clause in clauses))
-    return Finding(predicates, ", ".join(names), tuple(needs), reason if clauses else constant)
+    needs = dict.fromkeys(clause.needs for clause in clauses)
+    return Finding(tuple(dict.fromkeys(map(subjects, clauses))), tuple(needs), reason if clauses else constant)

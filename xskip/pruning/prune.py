@@ -10,57 +10,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from xskip.clauses.clause import Clause, IndexClause, Mask, Trace, Undetermined, evaluate, is_false, leaves
+from xskip.clauses.clause import Clause, IndexClause, Mask, Subject, Trace, Undetermined, evaluate, is_false, leaves
+from xskip.expressions.reasons import MissingKey, OtherReason, Reason, UnreadableMetadata
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 
-__all__ = ["ClauseOutcome", "PruneResult", "index_name", "prune", "requirements"]
+__all__ = ["ClauseCount", "PruneResult", "UnusedPart", "index_name", "prune", "requirements", "text_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class ClauseOutcome:
-    """The effect of a clause on the files of an index.
+class ClauseCount:
+    """The number of files that a clause ruled out, and of those that the query reads because it has no verdict."""
 
-    Attributes
-    ----------
-    predicate : str
-        The predicate of the clause, without literal values.
-    index : str
-        The index or partition column that the clause reads.
-    ruled_out : int
-        The number of files that the clause ruled out.
-    unknown : int
-        The number of files that the query reads and on which the clause has no verdict, because the statistics of the
-        file are missing or do not decide.
-    """
-
-    predicate: str
-    index: str
+    clause: IndexClause
     ruled_out: int
     unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
+class UnusedPart:
+    """What ruled out no file: the predicates of an undetermined clause, or the name of an index, with the reason."""
+
+    subjects: tuple[Subject, ...]
+    reason: Reason
+
+    def text(self, texts: Mapping[str, str] | None = None) -> str:
+        """Return the text of the subjects, see :func:`text_of`."""
+        return text_of(self.subjects, texts)
+
+
+@dataclass(frozen=True, slots=True)
 class PruneResult:
-    """The result of pruning the files of a metadata table.
+    """The result of pruning the files of a metadata table."""
 
-    Attributes
-    ----------
-    skip : numpy.ndarray of bool
-        One value for each file: True if the file certainly holds no matching row.
-    outcomes : tuple of ClauseOutcome
-        The outcomes of the evaluated clauses.
-    unused : tuple of (str, str)
-        The predicates that could not be used, and the indexes of which a part could not be used, each with the reason
-        in a plain sentence.
-    """
-
+    #: True for each file that certainly holds no matching row.
     skip: Mask
-    outcomes: tuple[ClauseOutcome, ...]
-    unused: tuple[tuple[str, str], ...]
+    #: The evaluated clauses, in the order of their evaluation.
+    counts: tuple[ClauseCount, ...]
+    unused: tuple[UnusedPart, ...]
+    #: The number of files in row groups of the metadata that were not read, among the skipped ones; None without a job.
+    unread: int | None = None
+
+
+def text_of(subjects: Iterable[Subject], texts: Mapping[str, str] | None = None) -> str:
+    """Return the text of the subjects of a clause, joined by AND.
+
+    ``texts`` has texts with values, by the texts without. The result has either all values or none.
+    """
+    plain = [str(subject) for subject in subjects]
+    shown = plain if texts is None or not all(text in texts for text in plain) else [texts[text] for text in plain]
+    return " AND ".join(shown)
 
 
 def requirements(clause: Clause) -> frozenset[Requirement]:
@@ -94,37 +97,34 @@ def prune(clause: Clause, table: MetadataTable, listed: Mask | None = None) -> P
     """
     trace = Trace()
     verdicts = evaluate(clause, table, np.full(len(table), True), trace)
-    unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}
-    unreadable = [column for column in table.indexes.values() if column.unreadable]
-    locked = [column for column in table.indexes.values() if column.is_locked]
-    doubted = [column for column in table.indexes.values() if column.doubt]
+    unused = dict.fromkeys(leaf for leaf in leaves(clause) if isinstance(leaf, Undetermined))
     skip = is_false(verdicts)
     counted = trace.counts if listed is None else trace.ruled_out(listed)
     counts = zip(counted, trace.unknown(~skip if listed is None else ~skip & listed), strict=True)
     return PruneResult(
         skip,
-        tuple(ClauseOutcome(c.predicate, index_name(c), count, unknown) for (c, count), unknown in counts),
-        (
-            *((leaf.predicate, leaf.reason) for leaf in unused),
-            *((str(c.definition), f"the metadata of {c.unreadable:,} files cannot be read") for c in unreadable),
-            *((str(c.definition), f"its key {c.definition.key_label} is not available") for c in locked),
-            *((str(c.definition), c.doubt) for c in doubted),
-        ),
+        tuple(ClauseCount(clause, count, unknown) for (clause, count), unknown in counts),
+        (*(UnusedPart(leaf.predicates, leaf.reason) for leaf in unused), *_unused_indexes(table)),
     )
 
 
-def index_name(clause: IndexClause) -> str:
-    """Return the indexes or partition columns that a clause reads, for reports.
+def _unused_indexes(table: MetadataTable) -> Iterator[UnusedPart]:
+    """Yield the indexes whose statistics cannot be read, at least in part, or prove nothing."""
+    columns = table.indexes.values()
+    for column in columns:
+        if column.unreadable:
+            yield UnusedPart((str(column.definition),), UnreadableMetadata(column.unreadable))
+    for column in columns:
+        if column.is_locked:
+            yield UnusedPart((str(column.definition),), MissingKey(column.definition.key_label))
+    for column in columns:
+        if column.doubt:
+            yield UnusedPart((str(column.definition),), OtherReason(column.doubt))
 
-    Parameters
-    ----------
-    clause : IndexClause
 
-    Returns
-    -------
-    str
-    """
-    return ", ".join(map(_name, clause.needs)) or "files"
+def index_name(needs: Iterable[Requirement]) -> str:
+    """Return the names of the indexes or partition columns that a clause reads, for reports."""
+    return ", ".join(map(_name, needs)) or "files"
 
 
 def _name(needed: Requirement) -> str:

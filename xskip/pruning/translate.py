@@ -35,17 +35,23 @@ from xskip.expressions.predicate import (
     Predicate,
     Unknown,
 )
+from xskip.expressions.reasons import (
+    AnotherType,
+    MissingBounds,
+    MissingIndex,
+    OtherReason,
+    PartialCover,
+    PartitionMismatch,
+    Reason,
+    UnansweredCondition,
+)
 from xskip.expressions.udf import implied
 from xskip.indexes import Index, index_of
 from xskip.metadata.table import IndexDefinition, PartitionKey, Requirement
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
-__all__ = ["NO_INDEX_ON", "IndexCatalog", "translate", "without_columns"]
-
-#: The reason of an undetermined condition on a column without an index begins so, and ends with the column.
-NO_INDEX_ON = "there is no index on "
-
+__all__ = ["IndexCatalog", "translate", "without_columns"]
 
 #: The column types for which other programs write Bloom filters.
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
@@ -158,7 +164,7 @@ class IndexCatalog:
         text = form.text if self.case_sensitive else form.folded
         return [(d, s) for d, s in usable if d.expression == text]
 
-    def reason(self, name: str) -> str:
+    def reason(self, name: str) -> Reason:
         """Return why there is no usable index on a column.
 
         Parameters
@@ -166,8 +172,8 @@ class IndexCatalog:
         name : str
             The result of :meth:`name`.
         """
-        reasons = (why for path, why in self.differing.items() if self.name(path) == name)
-        return next(reasons, f"{NO_INDEX_ON}{name}")
+        reasons = (OtherReason(why) for path, why in self.differing.items() if self.name(path) == name)
+        return next(reasons, MissingIndex(name))
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
         """Return whether a name is that of a partition column, of the query or of the metadata.
@@ -202,10 +208,9 @@ class IndexCatalog:
         partition = self._partition(name, self.partitions)
         in_query = partition if self.queried is None else self._partition(name, self.queried)
         if (partition is None) != (in_query is None):
-            return Undetermined("", f"{name} is a partition column only in the query or only in the index")
+            return Undetermined((), PartitionMismatch(name))
         if partition is not None and self.partitions[partition] != column.type:
-            was = self.partitions[partition]
-            return Undetermined("", f"partition column {name} was {was} when indexed and is {column.type} in the query")
+            return Undetermined((), AnotherType(name, column.type, self.partitions[partition]))
         return partition
 
     def _partition(self, name: str, partitions: Mapping[str, str]) -> str | None:
@@ -233,7 +238,7 @@ def translate(predicate: Predicate, catalog: IndexCatalog) -> Clause:
     >>> translate(Comparison(Op.GT, a, 5), IndexCatalog((minmax,))).requires
     ('minmax', ('a',))
     >>> translate(Comparison(Op.GT, a, 5), IndexCatalog(())).reason
-    'there is no index on a'
+    MissingIndex(column='a')
     """
     match predicate:
         case And():
@@ -247,7 +252,7 @@ def translate(predicate: Predicate, catalog: IndexCatalog) -> Clause:
         case Constant(value):
             return Always(value is True)
         case Unknown(reason):
-            return Undetermined(str(predicate), reason)
+            return Undetermined((predicate,), reason)
         case ColumnComparison():
             return _pair(predicate, catalog)
         case _:
@@ -259,7 +264,7 @@ def _leaf(leaf: Leaf, catalog: IndexCatalog) -> Clause:
         case FileColumn(name) | Computed(column=FileColumn(name)):
             return FileClause(leaf, name)
         case Derived(form, kind, reason):
-            return _all(_on_expression(leaf, form, kind, catalog)) or Undetermined(str(leaf), reason)
+            return _all(_on_expression(leaf, form, kind, catalog)) or Undetermined((leaf,), reason)
         case Computed(column=Column() as column, form=form, type=kind):
             by_expression = _on_expression(leaf, form, kind, catalog)
             by_column = _on_column(leaf, column, catalog)
@@ -269,7 +274,7 @@ def _leaf(leaf: Leaf, catalog: IndexCatalog) -> Clause:
         case Call() as call:
             return _of_call(leaf, call, catalog)
         case Elements(Derived() as array, kind):
-            return _all(_on_elements(leaf, array, kind, catalog)) or Undetermined(str(leaf), array.reason)
+            return _all(_on_elements(leaf, array, kind, catalog)) or Undetermined((leaf,), array.reason)
         case Elements(Column() as column, kind):
             return _on_column(replace(leaf, operand=Column(column.path, kind)), column, catalog, of_elements=True)
         case Column() as column:
@@ -277,7 +282,7 @@ def _leaf(leaf: Leaf, catalog: IndexCatalog) -> Clause:
         case Cast(column):
             return _on_column(leaf, column, catalog)
         case operand:
-            return Undetermined(str(leaf), f"{operand} does not contain a column")
+            return Undetermined((leaf,), OtherReason(f"{operand} does not contain a column"))
 
 
 def _of_call(leaf: Leaf, call: Call, catalog: IndexCatalog) -> Clause:
@@ -295,7 +300,7 @@ def _of_call(leaf: Leaf, call: Call, catalog: IndexCatalog) -> Clause:
         if index is not None and index.of_calls and same and not any(map(catalog.is_partition, paths)):
             clause = _clause(index, leaf, definition, storage)
             clauses += [] if clause is None else [clause]
-    unknown = Undetermined(str(leaf), f"no registered implication of {call.name} applies")
+    unknown = Undetermined((leaf,), OtherReason(f"no registered implication of {call.name} applies"))
     return _all(clauses) or unknown
 
 
@@ -303,26 +308,21 @@ def _on_column(leaf: Leaf, column: Column, catalog: IndexCatalog, *, of_elements
     """Return the conjunction of all clauses of the indexes on a column, because each index can rule out a file."""
     partition_column = catalog.partition_column(column)
     if isinstance(partition_column, Undetermined):
-        return replace(partition_column, predicate=str(leaf))
+        return replace(partition_column, predicates=(leaf,))
     if partition_column is not None:
         return PartitionClause(leaf, partition_column)
     name = catalog.name(column.path)
     on_column = catalog.on_column(name)
     if not on_column:
-        return Undetermined(str(leaf), catalog.reason(name))
+        return Undetermined((leaf,), catalog.reason(name))
     fitting = [index for index in on_column if _same_type(column, index, catalog)]
     fitting = [index for index in fitting if not element_of(column.type) or _is_of_elements(index) == of_elements]
     if not fitting and element_of(column.type):
-        return Undetermined(
-            str(leaf), f"the indexes on {name} describe only {'the array' if of_elements else 'elements'}"
-        )
+        return Undetermined((leaf,), PartialCover(name, of_elements))
     if not fitting:
-        return Undetermined(
-            str(leaf), f"column {name} is {column.type} in the query, but had another type when it was indexed"
-        )
-    kinds = ", ".join(definition.name for definition, _ in fitting)
-    cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this condition")
-    return _all(_clauses(leaf, fitting)) or cannot
+        return Undetermined((leaf,), AnotherType(name, column.type))
+    kinds = tuple(definition.name for definition, _ in fitting)
+    return _all(_clauses(leaf, fitting)) or Undetermined((leaf,), UnansweredCondition(name, kinds))
 
 
 def _is_of_elements(described: _Described) -> bool:
@@ -372,17 +372,17 @@ def _pair(compared: ColumnComparison, catalog: IndexCatalog) -> Clause:
     for operand in (compared.left, compared.right):
         column = column_of(operand)
         if column is None:
-            return Undetermined(str(compared), f"{operand} does not contain a column")
+            return Undetermined((compared,), OtherReason(f"{operand} does not contain a column"))
         partition_column = catalog.partition_column(column)
         if isinstance(partition_column, Undetermined):
-            return replace(partition_column, predicate=str(compared))
+            return replace(partition_column, predicates=(compared,))
         bounds = (d.key for d, s in catalog.on_column(catalog.name(column.path))
                   if d.name == "minmax" and _same_type(column, (d, s), catalog))  # fmt: skip
         source = next(bounds, None) if partition_column is None else PartitionKey(partition_column)
         if source is None:
             name = catalog.name(column.path)
-            reason = catalog.reason(name).replace(f"{NO_INDEX_ON}{name}", f"no index has bounds of {name}")
-            return Undetermined(str(compared), reason)
+            reason = catalog.reason(name)
+            return Undetermined((compared,), MissingBounds(name) if isinstance(reason, MissingIndex) else reason)
         sources.append(source)
     left, right = sources
     return ColumnPairClause(compared, left, right)

@@ -10,7 +10,7 @@ from typing import Any
 
 from xskip.errors import StorageError, error_text
 from xskip.paths import check_path
-from xskip.pruning.prune import ClauseOutcome
+from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture
 from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
@@ -107,16 +107,8 @@ class ScanReport:
 
     def _clauses(self) -> list[tuple[str, str, int, int]]:
         """Return the rows of the table of clauses, without those that tell nothing beside the others."""
-        shown = [each for each in self.outcomes if not self._is_implied(each)] or self.outcomes
+        shown = [each for each in self.outcomes if not each.is_implied] or self.outcomes
         return [(each.predicate, each.index, each.ruled_out, each.unknown) for each in shown]
-
-    def _is_implied(self, outcome: ClauseOutcome) -> bool:
-        """Return whether Spark has added a clause that has no effect, or a clause is no more than its parts."""
-        if outcome.predicate.endswith(" IS NOT NULL") and not outcome.ruled_out and not outcome.unknown:
-            return True
-        parts = outcome.predicate.split(" AND ")
-        alone = {each.predicate: each.ruled_out for each in self.outcomes if each.index == outcome.index}
-        return len(parts) > 1 and all(p in alone for p in parts) and max(alone[p] for p in parts) >= outcome.ruled_out
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.dataset} ({self.format})"
@@ -202,6 +194,8 @@ class ScanReport:
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("drawing", "outcomes", "explained")
         }
         lists = {name: [asdict(each) for each in getattr(self, name)] for name in ("outcomes", "explained")}
+        for outcome in lists["outcomes"]:
+            del outcome["is_implied"]
         return shown | lists | {"unused": [list(each) for each in self.unused], "skipped": self.skipped}
 
 

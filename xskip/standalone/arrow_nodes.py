@@ -18,12 +18,13 @@ from typing import Any
 import pyarrow as pa
 
 from xskip.expressions.predicate import Op
+from xskip.expressions.reasons import Cause, OtherReason
 from xskip.standalone.arrow_literals import InexactError, literal_of
 from xskip.standalone.arrow_tree import Call, Field, Scalar, Tree
 from xskip.standalone.sql import Both, Compared, Either, Like, Literal, Name, Node, Not, NullTest, Other
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["OF_PARTITIONS", "NodeMaker", "fields_of", "has_nan", "text_of"]
+__all__ = ["NodeMaker", "fields_of", "has_nan", "text_of"]
 
 _OPS = {
     "equal": Op.EQ, "not_equal": Op.NE, "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT, "greater_equal": Op.GE,
@@ -34,8 +35,6 @@ _SIGNS = {**{name: op.value for name, op in _OPS.items()}, "and_kleene": "AND", 
 #: What is_in does with a null: it finds a null in a list with a null, or never.
 _MATCHES_NULL, _SKIPS_NULL = 0, 1
 _SHOWN_VALUES = 3
-#: The reason of parts that pyarrow itself decides, from the partition values of each file.
-OF_PARTITIONS = "pyarrow evaluates this condition on the partition values"
 _MAX_DEPTH = 100
 
 
@@ -62,7 +61,7 @@ class NodeMaker:
         ``depth`` is the number of calls around the expression.
         """
         if depth > _MAX_DEPTH:
-            return Other("a part of the expression", "the expression is nested too deeply")
+            return Other("a part of the expression", OtherReason("the expression is nested too deeply"))
         match tree:
             case Call("invert", (child,)):
                 return self.node(child, negated=not negated, depth=depth + 1)
@@ -80,7 +79,8 @@ class NodeMaker:
             return Not(self._leaf(tree)) if negated else self._leaf(tree)
         except (_UnusableError, InexactError) as error:
             own = {path[0] for path in fields_of(tree)}
-            return Other(text_of(tree), OF_PARTITIONS if own and own <= self.partitions else str(error))
+            by_pyarrow = own and own <= self.partitions
+            return Other(text_of(tree), Cause.IN_PARTITIONS if by_pyarrow else OtherReason(str(error)))
 
     def _leaf(self, tree: Tree) -> Node:
         match tree:
@@ -157,7 +157,7 @@ class NodeMaker:
             except InexactError as error:
                 inexact = str(error)
         if inexact:
-            equal.append(Other(f"some values of a list for {'.'.join(name.path)}", inexact))
+            equal.append(Other(f"some values of a list for {'.'.join(name.path)}", OtherReason(inexact)))
         found = Either(tuple(equal)) if equal else Literal("boolean", "FALSE")
         return Not(found) if negated else found
 

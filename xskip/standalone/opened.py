@@ -137,7 +137,8 @@ class OpenedIndex:
             self.store.prefix,
             spark_schema=partial(spark_schema, self.store, fmt, listed, snapshot),
         )
-        return FileList(kept, len(listed), listed.total_bytes, source, unused, problem)
+        reasons = tuple((text, str(reason)) for text, reason in unused)
+        return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem)
 
 
 def open_index(

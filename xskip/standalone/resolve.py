@@ -29,6 +29,7 @@ from xskip.expressions.predicate import (
     Unknown,
     Value,
 )
+from xskip.expressions.reasons import OtherReason, Reason, UnsupportedNode
 from xskip.standalone.literals import Range, UnusableError, range_of
 from xskip.standalone.sql import Both, Compared, Either, Item, Like, Literal, Name, Node, Not, NullTest, Other
 
@@ -48,7 +49,7 @@ class Resolver:
     #: Returns the names of columns for a hint at a column that the index does not know.
     names: Callable[[], Collection[str]] = tuple
     #: The parts of the predicates that were not converted, each with the reason.
-    unused: list[tuple[str, str]] = field(default_factory=list)
+    unused: list[tuple[str, Reason]] = field(default_factory=list)
 
     def resolve(self, node: Node, *, negated: bool = False) -> Predicate:
         """Return the typed predicate of a parsed predicate, or of its negation."""
@@ -61,11 +62,11 @@ class Resolver:
                 merged = tuple(_merged(parts, Op.NE if is_and else Op.EQ))
                 return merged[0] if len(merged) == 1 else And(merged) if is_and else Or(merged)
             case Other(text, reason):
-                return self._unknown(text, reason or "xskip does not support this condition without Spark")
+                return self._unknown(text, reason or UnsupportedNode("this condition without Spark"))
             case NullTest(name):
                 column = self._known(name, f"{_shown(name)} IS {'NOT ' if negated else ''}NULL")
                 if column is None:
-                    return Unknown("")
+                    return Unknown(OtherReason(""))
                 return IsNotNull(column) if negated else IsNull(column)
             case Like(name, pattern):
                 return self._like(name, pattern, negated=negated)
@@ -80,7 +81,8 @@ class Resolver:
             case Literal(kind, text):
                 return self._unknown(text, f"a {kind.lower()} literal is no condition")
 
-    def _unknown(self, text: str, reason: str) -> Unknown:
+    def _unknown(self, text: str, reason: Reason | str) -> Unknown:
+        reason = OtherReason(reason) if isinstance(reason, str) else reason
         if text and (text, reason) not in self.unused:
             self.unused.append((text, reason))
         return Unknown(reason)
@@ -102,7 +104,7 @@ class Resolver:
         condition = f"{_shown(left)} {op.value} {_shown(right)}"
         column = self._known(left, condition)
         if column is None:
-            return Unknown("")
+            return Unknown(OtherReason(""))
         if isinstance(right, Name):
             return self._of_two(op, column, right, condition)
         if right.kind == "null":
@@ -120,7 +122,7 @@ class Resolver:
     def _of_two(self, op: Op, column: Column, name: Name, condition: str) -> Predicate:
         other = self._known(name, condition)
         if other is None:
-            return Unknown("")
+            return Unknown(OtherReason(""))
         text = f"{column} {op.value} {other}"
         if other.type != column.type or column.type in _FLOATING:
             return self._unknown(text, f"engines compare {column.type} with {other.type} differently")
@@ -131,7 +133,7 @@ class Resolver:
     def _like(self, name: Name, pattern: Literal, *, negated: bool) -> Predicate:
         column = self._known(name, f"{_shown(name)} LIKE '{pattern.text}'")
         if column is None:
-            return Unknown("")
+            return Unknown(OtherReason(""))
         text = f"{column} LIKE '{pattern.text}'"
         prefix, rest = split_like(pattern.text, "\\")
         if column.type != "string" or prefix is None or not (prefix or not rest):

@@ -11,12 +11,14 @@ import numpy as np
 
 from xskip.clauses.clause import Mask
 from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Unknown
+from xskip.expressions.reasons import Cause, OtherReason, Reason
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import Requirement
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import IndexCatalog, translate, without_columns
 from xskip.standalone.arrow_filter import skipped_by_expression
-from xskip.standalone.arrow_nodes import OF_PARTITIONS, NodeMaker, fields_of, has_nan, text_of
+from xskip.standalone.arrow_nodes import NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
 from xskip.standalone.columns import Columns
 from xskip.standalone.resolve import Resolver
@@ -25,7 +27,7 @@ from xskip.standalone.sql import Node, parse
 __all__ = ["Predicate", "Selection", "Unused"]
 
 #: The parts of a predicate that were not used, each with the reason.
-Unused = tuple[tuple[str, str], ...]
+Unused = tuple[tuple[str, Reason], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,9 @@ class Selection:
         schema = self.columns.schema
         if schema is None:
             reason = f"the schema of the dataset is not known: {self.columns.problem}"
-            return np.zeros(self.columns.snapshot.rows, np.bool_), ((str(predicate.given), reason),)
+            return np.zeros(self.columns.snapshot.rows, np.bool_), ((str(predicate.given), OtherReason(reason)),)
         skip: Mask = np.zeros(self.columns.snapshot.rows, np.bool_)
-        unused: Unused = ((str(predicate.given), predicate.problem),)
+        unused: Unused = ((str(predicate.given), OtherReason(predicate.problem)),)
         if predicate.tree is not None:
             recorded = partial(_recorded, self.catalog, self.columns.doubted)
             partitions = frozenset(self.columns.snapshot.partitions)
@@ -103,15 +105,16 @@ class Selection:
         # files with rows for which ~(x < NaN) is TRUE.
         if unused and not predicate.may_have_nan:
             skip = skip | self._by_pyarrow(predicate.given)
-        return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)
+        return skip, tuple(pair for pair in unused if pair[1] is not Cause.IN_PARTITIONS)
 
     def _by_indexes(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
         catalog, snapshot = self.catalog, self.columns.snapshot
         resolver = Resolver(partial(_column, catalog), self.time_zone, names)
         clause = translate(resolver.resolve(node), catalog)
         result = prune(clause, snapshot.load_proven(requirements(clause), self.profile))
-        left = tuple(pair for pair in result.unused if pair[0] != "?")
-        return result.skip, (*resolver.unused, *left)
+        # the resolver has reported the unknown parts by the words of the user
+        left = (part for part in result.unused if not any(isinstance(each, Unknown) for each in part.subjects))
+        return result.skip, (*resolver.unused, *((part.text(), part.reason) for part in left))
 
     def _by_pyarrow(self, expression: Any) -> Mask:
         """Return the files that pyarrow itself rules out by bounds and partition values."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from xskip.errors import PredicateError
 from xskip.expressions.predicate import Op
+from xskip.expressions.reasons import Reason
 from xskip.standalone.syntax import BRACKETS, check_condition, syntax_error
 from xskip.standalone.tokens import Token, tokenize
 
@@ -101,7 +102,7 @@ class Other:
 
     text: str
     #: Empty if there is no other reason than that the parser does not know the condition.
-    reason: str = ""
+    reason: Reason | None = None
 
 
 Node = Compared | NullTest | Like | Not | Both | Either | Other | Item
@@ -115,7 +116,7 @@ def parse(text: str) -> Node:
     """Parse a predicate in SQL.
 
     >>> parse("NOT a > 5").child.op.value, parse("year(ts) = 2024")
-    ('>', Other(text='year(ts) = 2024', reason=''))
+    ('>', Other(text='year(ts) = 2024', reason=None))
     """
     if not text.strip():
         raise PredicateError("the predicate is empty", expected="a condition such as temp > 30")

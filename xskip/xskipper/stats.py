@@ -41,7 +41,7 @@ def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
         The root of a dataset; None stands for all datasets.
     """
     scans = engine.hook.queries.scans_after(_cleared.get(id(engine), -1))
-    by_query = groupby(scans, key=lambda scan: scan["query"])
+    by_query = groupby(scans, key=lambda scan: scan.query)
     reports = [scan for _, group in by_query for scan in report_of(engine, list(group)).scans]
     return [scan for scan in reports if dataset in (None, scan.dataset)]
 

@@ -27,6 +27,7 @@ from xskip.expressions.predicate import (
     StartsWith,
     Unknown,
 )
+from xskip.expressions.reasons import Incomparable, OtherReason, UnsupportedNode
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.literals import literal_value
 
@@ -44,7 +45,7 @@ a, s, d, f, b, w, ls = (
     )
 )  # fmt: skip
 equal_a = Comparison(Op.EQ, a, 5)
-REST = Unknown("xskip uses only the literal prefix of the LIKE pattern")
+REST = Unknown(OtherReason("xskip uses only the literal prefix of the LIKE pattern"))
 
 
 def lit(kind: str, value: Any) -> list[Any]:
@@ -96,7 +97,7 @@ CASES = [
         ["EqualNullSafe", ["$", ["m"], "map<int,int>"], lit("map<int,int>", None)],
         IsNull(Column(("m",), "map<int,int>")),
     ),
-    (["EqualNullSafe", A, S], Unknown("xskip cannot compare int with string")),
+    (["EqualNullSafe", A, S], Unknown(Incomparable("int", "string"))),
     (
         ["EqualNullSafe", A, B],
         Or((And((IsNotNull(a), IsNotNull(b), ColumnComparison(Op.EQ, a, b))), And((IsNull(a), IsNull(b))))),
@@ -113,7 +114,7 @@ CASES = [
     (["IsNotNull", ["$", ["x"], "string collate UTF8_LCASE"]], IsNotNull(Column(("x",), "string collate UTF8_LCASE"))),
     (
         ["IsNull", ["Cast", A, {"t": "bigint"}, None, "ANSI"]],
-        Unknown("xskip does not support the function or operator 'cast'"),
+        Unknown(UnsupportedNode("the function or operator 'cast'")),
     ),
     # IN
     (["In", A, "int", [1, 2]], In(a, (1, 2))),
@@ -125,13 +126,13 @@ CASES = [
     (["Not", ["In", A, "int", []]], Constant(True)),
     (["Not", ["In", A, "int", [None]]], Constant(None)),
     (["In", S, "string", ["x", None, "é"]], In(s, (b"x", "é".encode()), has_null=True)),
-    (["In", A, "bigint", [1]], Unknown("xskip cannot compare int with a list of bigint")),
+    (["In", A, "bigint", [1]], Unknown(Incomparable("int", "a list of bigint"))),
     (["In", ["Cast", A, {"t": "bigint"}], "bigint", [1]], In(Cast(a, "bigint"), (1,))),
     (
         ["In", ["$", ["t"], "time(6)"], "time(6)", [1]],
-        Unknown("xskip cannot compare values of type time(6)"),
+        Unknown(OtherReason("xskip cannot compare values of type time(6)")),
     ),
-    (["In", A, [A, five()]], Unknown("xskip does not support the function or operator 'in'")),
+    (["In", A, [A, five()]], Unknown(UnsupportedNode("the function or operator 'in'"))),
     # prefixes
     (["StartsWith", S, lit("string", "ab")], StartsWith(s, b"ab")),
     (["StartsWith", S, lit("string", "")], StartsWith(s, b"")),
@@ -140,10 +141,10 @@ CASES = [
     (["Not", ["StartsWith", S, lit("string", "ab")]], NotStartsWith(s, b"ab")),
     (
         ["StartsWith", ["$", ["x"], "binary"], lit("string", "a")],
-        Unknown("xskip does not support prefixes of type binary"),
+        Unknown(UnsupportedNode("prefixes of type binary")),
     ),
-    (["StartsWith", S, S], Unknown("xskip does not support the function or operator 'starts with'")),
-    (["EndsWith", S, lit("string", "ab")], Unknown("xskip does not support the function or operator 'ends with'")),
+    (["StartsWith", S, S], Unknown(UnsupportedNode("the function or operator 'starts with'"))),
+    (["EndsWith", S, lit("string", "ab")], Unknown(UnsupportedNode("the function or operator 'ends with'"))),
     # LIKE, its escapes and wildcards
     (like("foo"), Comparison(Op.EQ, s, b"foo")),
     (like(""), Comparison(Op.EQ, s, b"")),
@@ -159,8 +160,8 @@ CASES = [
     (like("foo\\%%"), StartsWith(s, b"foo%")),
     (like("foo\\\\%"), StartsWith(s, b"foo\\")),
     (like("foo\\\\"), Comparison(Op.EQ, s, b"foo\\")),
-    (like("foo\\"), Unknown("the LIKE pattern has an escape before an ordinary character")),
-    (like("fo\\o%"), Unknown("the LIKE pattern has an escape before an ordinary character")),
+    (like("foo\\"), Unknown(OtherReason("the LIKE pattern has an escape before an ordinary character"))),
+    (like("fo\\o%"), Unknown(OtherReason("the LIKE pattern has an escape before an ordinary character"))),
     (like("foo/_%", "/"), StartsWith(s, b"foo_")),
     (like("foo\\%", "/"), StartsWith(s, b"foo\\")),
     (like("100%%", "%"), Comparison(Op.EQ, s, b"100%")),
@@ -168,8 +169,8 @@ CASES = [
     (["Not", like("foo%")], NotStartsWith(s, b"foo")),
     (["Not", like("foo_")], Or((NotStartsWith(s, b"foo"), REST))),
     (["Not", like("foo")], Comparison(Op.NE, s, b"foo")),
-    (["Like", S, lit("string", None), "\\"], Unknown("xskip does not support the function or operator 'like'")),
-    (["Like", S, S, "\\"], Unknown("xskip does not support the function or operator 'like'")),
+    (["Like", S, lit("string", None), "\\"], Unknown(UnsupportedNode("the function or operator 'like'"))),
+    (["Like", S, S, "\\"], Unknown(UnsupportedNode("the function or operator 'like'"))),
     # truth values
     (FLAG, Comparison(Op.EQ, f, True)),
     (["Not", FLAG], Comparison(Op.NE, f, True)),
@@ -184,7 +185,7 @@ CASES = [
     (["Not", ["And", FLAG, ["IsNull", A]]], Or((Comparison(Op.NE, f, True), IsNotNull(a)))),
     (["Not", ["Or", FLAG, ["IsNull", A]]], And((Comparison(Op.NE, f, True), IsNotNull(a)))),
     (["Not", ["Not", FLAG]], Comparison(Op.EQ, f, True)),
-    (["Not", ["Rand", 5]], Unknown("xskip does not support the function or operator 'rand'")),
+    (["Not", ["Rand", 5]], Unknown(UnsupportedNode("the function or operator 'rand'"))),
     # casts
     (
         ["EqualTo", ["Cast", A, {"t": "bigint"}, "UTC", "ANSI"], lit("bigint", 2**31)],
@@ -196,50 +197,50 @@ CASES = [
     ),
     (
         ["EqualTo", ["Cast", A, {"t": "double"}], lit("double", "1.5")],
-        Unknown("a cast of a to double can change values or their order"),
+        Unknown(OtherReason("a cast of a to double can change values or their order")),
     ),
     (
         ["GreaterThan", ["Cast", S, {"t": "int"}], lit("int", 10)],
-        Unknown("a cast of s to int can change values or their order"),
+        Unknown(OtherReason("a cast of s to int can change values or their order")),
     ),
     (
         ["EqualTo", ["Cast", ["$", ["t"], "timestamp"], {"t": "date"}], lit("date", 0)],
-        Unknown("a cast of t to date can change values or their order"),
+        Unknown(OtherReason("a cast of t to date can change values or their order")),
     ),
     (
         ["GreaterThanOrEqual", ["Cast", ["$", ["x"], "date"], {"t": "timestamp"}], lit("timestamp", 0)],
-        Unknown("a cast of x to timestamp can change values or their order"),
+        Unknown(OtherReason("a cast of x to timestamp can change values or their order")),
     ),
     (
         ["EqualTo", ["Cast", ["Cast", A, {"t": "bigint"}], {"t": "decimal(20,0)"}], lit("decimal(20,0)", "1")],
-        Unknown("a cast of cast(a as bigint) to decimal(20,0) can change values or their order"),
+        Unknown(OtherReason("a cast of cast(a as bigint) to decimal(20,0) can change values or their order")),
     ),
     (
         ["EqualTo", ["Cast", ["Abs", A], {"t": "bigint"}], lit("bigint", 1)],
-        Unknown("xskip does not support the function or operator 'abs'"),
+        Unknown(UnsupportedNode("the function or operator 'abs'")),
     ),
     # a literal of another type than the column's
-    (["EqualTo", A, lit("bigint", 5)], Unknown("xskip cannot compare int with bigint")),
+    (["EqualTo", A, lit("bigint", 5)], Unknown(Incomparable("int", "bigint"))),
     (
         ["EqualTo", ["$", ["c"], "decimal(10,2)"], lit("decimal(10,1)", "1.5")],
-        Unknown("xskip cannot compare decimal(10,2) with decimal(10,1)"),
+        Unknown(Incomparable("decimal(10,2)", "decimal(10,1)")),
     ),
     (
         ["EqualTo", S, lit("string collate UTF8_LCASE", "x")],
-        Unknown("xskip cannot compare string with string collate UTF8_LCASE"),
+        Unknown(Incomparable("string", "string collate UTF8_LCASE")),
     ),
     # collations
     (
         ["EqualTo", ["$", ["s"], "string collate UTF8_LCASE"], lit("string collate UTF8_LCASE", "x")],
-        Unknown("xskip cannot compare values of type string collate UTF8_LCASE"),
+        Unknown(OtherReason("xskip cannot compare values of type string collate UTF8_LCASE")),
     ),
     (
         ["StartsWith", ["$", ["s"], "string collate UNICODE"], lit("string", "x")],
-        Unknown("xskip cannot compare values of type string collate UNICODE"),
+        Unknown(OtherReason("xskip cannot compare values of type string collate UNICODE")),
     ),
     (
         ["Like", ["$", ["s"], "string collate UNICODE"], lit("string", "x%"), "\\"],
-        Unknown("xskip cannot compare values of type string collate UNICODE"),
+        Unknown(OtherReason("xskip cannot compare values of type string collate UNICODE")),
     ),
     # hidden columns
     (
@@ -249,13 +250,13 @@ CASES = [
     (["IsNotNull", ["$meta", ["file_size"], "bigint"]], IsNotNull(FileColumn("file_size", "bigint"))),
     (
         ["IsNotNull", ["$meta", ["file_path"], "string"]],
-        Unknown("xskip does not support the hidden column file_path"),
+        Unknown(UnsupportedNode("the hidden column file_path")),
     ),
     # elements of an array: of some, and never of none
     (["ArrayContains", L, five()], Comparison(Op.EQ, Elements(ls, "int"), 5)),
     (["ArrayContains", L, lit("int", None)], Constant(None)),
-    (["ArrayContains", L, lit("bigint", 5)], Unknown("xskip cannot search for bigint in array<int>")),
-    (["Not", ["ArrayContains", L, five()]], Unknown("xskip does not support conditions on all elements of an array")),
+    (["ArrayContains", L, lit("bigint", 5)], Unknown(OtherReason("xskip cannot search for bigint in array<int>"))),
+    (["Not", ["ArrayContains", L, five()]], Unknown(UnsupportedNode("conditions on all elements of an array"))),
     (
         ["LessThan", ["GetArrayItem", L, lit("int", 0), False], five()],
         Comparison(Op.LT, Elements(ls, "int", is_one=True), 5),
@@ -266,19 +267,19 @@ CASES = [
     ),
     (
         ["IsNull", ["GetArrayItem", L, lit("int", 0), False]],
-        Unknown("xskip does not support the function or operator 'get array item'"),
+        Unknown(UnsupportedNode("the function or operator 'get array item'")),
     ),
     (
         ["EqualNullSafe", ["GetArrayItem", L, lit("int", 0), False], five()],
-        Unknown("xskip does not support the operator <=> on element(l)"),
+        Unknown(UnsupportedNode("the operator <=> on element(l)")),
     ),
     (
         ["EqualTo", ["GetArrayItem", L, lit("int", 0), True], five()],
-        Unknown("xskip does not support the function or operator 'get array item'"),
+        Unknown(UnsupportedNode("the function or operator 'get array item'")),
     ),
     (
         ["EqualTo", ["ElementAt", L, lit("int", 0), None, False], five()],
-        Unknown("xskip does not support the function or operator 'element at'"),
+        Unknown(UnsupportedNode("the function or operator 'element at'")),
     ),
     # two columns
     (["LessThan", A, B], ColumnComparison(Op.LT, a, b)),
@@ -287,15 +288,15 @@ CASES = [
         ["GreaterThan", ["Cast", A, {"t": "bigint"}], ["$", ["w"], "bigint"]],
         ColumnComparison(Op.GT, Cast(a, "bigint"), w),
     ),
-    (["LessThan", A, ["$", ["w"], "bigint"]], Unknown("xskip cannot compare int with bigint")),
-    (["LessThan", A, A], Unknown("xskip cannot compare a with itself")),
+    (["LessThan", A, ["$", ["w"], "bigint"]], Unknown(Incomparable("int", "bigint"))),
+    (["LessThan", A, A], Unknown(Incomparable("a", "itself"))),
     (
         ["LessThan", A, ["GetArrayItem", L, lit("int", 0), False]],
-        Unknown("xskip cannot compare element(l) with a column"),
+        Unknown(Incomparable("element(l)", "a column")),
     ),
     (
         ["LessThan", ["$", ["w"], "bigint"], ["$meta", ["file_size"], "bigint"]],
-        Unknown("xskip cannot compare _metadata.file_size with a column"),
+        Unknown(Incomparable("_metadata.file_size", "a column")),
     ),
     # row values and structs: fields compare as with <=>
     (
@@ -323,24 +324,24 @@ CASES = [
         And(
             (
                 Or((In(a, tuple(range(1, 60))), IsNull(a))),
-                Unknown("xskip does not support the function or operator 'row'"),
-                Unknown("the list has too many rows"),
+                Unknown(UnsupportedNode("the function or operator 'row'")),
+                Unknown(OtherReason("the list has too many rows")),
             )
         ),
     ),
     (
         ["EqualToRow", ["Row", None, [["MapKeys", A]]], [[lit("array<int>", {"?": "x"})]]],
-        And((Unknown("xskip does not support the function or operator 'map keys'"),)),
+        And((Unknown(UnsupportedNode("the function or operator 'map keys'")),)),
     ),
     # NaN
-    (["Not", ["IsNaN", A]], Unknown("xskip does not use column a in this position")),
+    (["Not", ["IsNaN", A]], Unknown(OtherReason("xskip does not use column a in this position"))),
     # nested and dotted names
     (["EqualTo", ["$", ["x", "y.z"], "int"], five()], Comparison(Op.EQ, Column(("x", "y.z"), "int"), 5)),
     # what nobody understands
-    (["EqualTo", A, ["Add", five(), ["Rand", 1]]], Unknown("xskip does not support the function or operator 'add'")),
+    (["EqualTo", A, ["Add", five(), ["Rand", 1]]], Unknown(UnsupportedNode("the function or operator 'add'"))),
     (
         ["EqualTo", ["Add", A, lit("int", 1)], lit("int", 3)],
-        Unknown("xskip does not support the function or operator 'add'"),
+        Unknown(UnsupportedNode("the function or operator 'add'")),
     ),
     # literals alone
     (["EqualTo", five(), five()], Constant(True)),
@@ -355,7 +356,7 @@ CASES = [
     (["StartsWith", lit("string", "abc"), lit("string", "ab")], Constant(True)),
     (
         ["EqualTo", lit("bigint", 5), five()],
-        Unknown("xskip does not use a literal of type int in this position"),
+        Unknown(OtherReason("xskip does not use a literal of type int in this position")),
     ),
     # COALESCE: on the first argument where it is not NULL, else on the others
     (
@@ -392,13 +393,13 @@ CASES = [
     ),
     (
         ["EqualTo", ["Coalesce", [["Rand", 5], five()]], five()],
-        Unknown("xskip does not support the function or operator 'coalesce'"),
+        Unknown(UnsupportedNode("the function or operator 'coalesce'")),
     ),
-    (["InSubqueryExec", A], Unknown("xskip does not support the function or operator 'in subquery exec'")),
-    (["ScalaUDF", {"?": "x"}], Unknown("xskip does not support the function or operator 'scala udf'")),
-    ({"?": "x"}, Unknown("xskip does not support this expression")),
-    ([], Unknown("xskip does not support this expression")),
-    (None, Unknown("xskip does not support this expression")),
+    (["InSubqueryExec", A], Unknown(UnsupportedNode("the function or operator 'in subquery exec'"))),
+    (["ScalaUDF", {"?": "x"}], Unknown(UnsupportedNode("the function or operator 'scala udf'"))),
+    ({"?": "x"}, Unknown(UnsupportedNode("this expression"))),
+    ([], Unknown(UnsupportedNode("this expression"))),
+    (None, Unknown(UnsupportedNode("this expression"))),
 ]
 
 
@@ -564,10 +565,10 @@ def test_comparisons_of_each_type_are_decoded(kind: str, raw: Any, value: Any) -
 
 def test_a_literal_that_is_not_held_makes_the_comparison_unknown() -> None:
     assert predicate(["EqualTo", ["$", ["c"], "binary"], lit("binary", {"?": "x"})]) == Unknown(
-        "xskip does not support a literal of type binary"
+        UnsupportedNode("a literal of type binary")
     )
     assert predicate(["In", ["$", ["c"], "binary"], "binary", [{"?": "x"}]]) == Unknown(
-        "xskip does not support a literal of type binary"
+        UnsupportedNode("a literal of type binary")
     )
 
 

@@ -16,6 +16,7 @@ from tests.metadatastore.samples import ROOT
 from tests.spark.query.fakes import FakeHook, put_index, request_text
 from xskip.metadatastore import snapshot as snapshot_module
 from xskip.metadatastore.snapshot import open_snapshot
+from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.query import engine as engine_module
@@ -74,7 +75,7 @@ def test_the_trace_of_an_answer(engine: Engine, directory: str) -> None:
     assert trace is not None
     assert trace.result is not None
     assert (trace.predicate, trace.problem, len(trace.result.skip)) == ("k = ?", "", 0)
-    assert [(outcome.index, outcome.ruled_out) for outcome in trace.result.outcomes] == [("minmax(k)", 8)]
+    assert [(outcome.index, outcome.ruled_out) for outcome in outcomes_of(trace.result)] == [("minmax(k)", 8)]
     assert json.loads(trace.filters) == json.loads(request_text(directory))["filters"]
     assert engine.trace(4) is None
 
@@ -128,7 +129,7 @@ def test_a_filter_that_no_metadata_answers(engine: Engine, directory: str) -> No
     trace = engine.trace(1)
     assert trace is not None
     assert trace.result is not None
-    assert trace.result.unused == (("x = ?", "there is no index on x"),)
+    assert unused_texts(trace.result) == (("x = ?", "there is no index on x"),)
 
 
 def test_a_dataset_without_an_index_is_no_problem(

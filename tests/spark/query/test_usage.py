@@ -6,21 +6,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from xskip.pruning.prune import ClauseOutcome, PruneResult
+from xskip.expressions import Column, Comparison, Op
+from xskip.expressions.reasons import MissingIndex, OtherReason
+from xskip.indexes.minmax import MinMaxClause
+from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
 from xskip.spark.query.decision import ScanTrace
 from xskip.spark.query.usage import IndexUsage, UsageLog
 
+A, C = Column(("a",), "int"), Column(("c",), "int")
 
-def trace(*outcomes: ClauseOutcome, unused: tuple[tuple[str, str], ...] = ()) -> ScanTrace:
-    return ScanTrace("", PruneResult(np.zeros(0, bool), outcomes, unused))
+
+def count_of(name: str, ruled_out: int) -> ClauseCount:
+    """Return the count of a clause over the index ``name(column)``."""
+    index, column = name.rstrip(")").split("(")
+    return ClauseCount(MinMaxClause(Comparison(Op.GT, A, 1), (index, (column,))), ruled_out)
+
+
+def trace(*counts: ClauseCount, unused: tuple[UnusedPart, ...] = ()) -> ScanTrace:
+    return ScanTrace("", PruneResult(np.zeros(0, bool), counts, unused))
 
 
 def test_scans_count_once_for_each_index() -> None:
     """A scan with several conditions on one index counts the condition that rules out most files."""
     log = UsageLog()
-    found = [ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("a > ? AND a < ?", "minmax(a)", 5)]
-    log.add("/md", trace(*found, ClauseOutcome("b = ?", "valuelist(b)", 0)))
-    log.add("/md", trace(ClauseOutcome("a > ?", "minmax(a)", 1)))
+    found = [count_of("minmax(a)", 2), count_of("minmax(a)", 5)]
+    log.add("/md", trace(*found, count_of("valuelist(b)", 0)))
+    log.add("/md", trace(count_of("minmax(a)", 1)))
     log.add("/other", trace())
     usage = log.of("/md")
     assert usage.scans == 2
@@ -30,10 +41,10 @@ def test_scans_count_once_for_each_index() -> None:
 
 
 def test_columns_without_an_index_count_once_for_each_scan() -> None:
-    reason = "there is no index on c"
+    above, below = (UnusedPart((Comparison(op, C, 1),), MissingIndex("c")) for op in (Op.GT, Op.LT))
     log = UsageLog()
-    log.add("/md", trace(unused=(("c > ?", reason), ("c < ?", reason), ("f(x)", "f is not known"))))
-    log.add("/md", trace(unused=(("c > ?", reason),)))
+    log.add("/md", trace(unused=(above, below, UnusedPart(("f(x)",), OtherReason("f is not known")))))
+    log.add("/md", trace(unused=(above,)))
     assert log.of("/md").without_index == {"c": 2}
 
 
@@ -53,9 +64,9 @@ def test_a_scan_without_an_answer_counts() -> None:
 def test_another_set_of_indexes_begins_at_zero() -> None:
     log = UsageLog()
     old, new = frozenset({"minmax(a)"}), frozenset({"minmax(a)", "valuelist(b)"})
-    log.add("/md", replace(trace(ClauseOutcome("a > ?", "minmax(a)", 2)), indexes=old))
+    log.add("/md", replace(trace(count_of("minmax(a)", 2)), indexes=old))
     log.add("/md", ScanTrace("", None, "the index cannot be read"))
     assert (log.of("/md").scans, log.of("/md").present) == (2, old)
-    log.add("/md", replace(trace(ClauseOutcome("a > ?", "minmax(a)", 3)), indexes=new))
+    log.add("/md", replace(trace(count_of("minmax(a)", 3)), indexes=new))
     assert (log.of("/md").scans, log.of("/md").present) == (1, new)
     assert log.of("/md").of("minmax(a)") == IndexUsage(1, 3)

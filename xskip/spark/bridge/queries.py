@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.temporary import temporary_folder
+from xskip.protocol.scan_records import ExecutedScan, Explanation, QueryRecord, ScanRecord, SessionTotals
 from xskip.spark.bridge.packed_values import Packed
 
 if TYPE_CHECKING:
@@ -131,12 +132,9 @@ class QueryCalls:
         """Return the number of the latest request."""
         return int(self._calls.lastScanId())
 
-    def scans_after(self, number: int) -> list[dict[str, Any]]:
-        """Return the records of the requests after a number, oldest first, at most the last 512.
-
-        Times are in milliseconds. For the keys, see ``io.xskip.scan.ScanRecord``.
-        """
-        return list(json.loads(self._calls.scansAfter(number)))
+    def scans_after(self, number: int) -> list[ScanRecord]:
+        """Return the records of the requests after a request's number, oldest first, at most the last 512."""
+        return ScanRecord.parse(self._calls.scansAfter(number))
 
     def listed_files(self, request: int) -> ListedFiles | None:
         """Return the files to which the answer to a request was applied, or None if they are no longer known."""
@@ -155,21 +153,17 @@ class QueryCalls:
         """Return the number of the latest recorded query, after all queries that have ended are recorded."""
         return int(self._calls.lastQuery())
 
-    def queries_after(self, number: int, spark: SparkSession) -> list[dict[str, Any]]:
-        """Return the recorded queries of a session after a number, oldest first: of the last 1,000 of all.
+    def queries_after(self, number: int, spark: SparkSession) -> list[QueryRecord]:
+        """Return the recorded queries of a session after a number, oldest first: of the last 1,000 of all."""
+        return QueryRecord.parse(self._calls.queriesAfter(number, spark._jsparkSession))
 
-        For the keys, see ``io.xskip.observe.QueryLog``.
-        """
-        return list(json.loads(self._calls.queriesAfter(number, spark._jsparkSession)))
-
-    def latest_query(self, spark: SparkSession) -> dict[str, Any] | None:
+    def latest_query(self, spark: SparkSession) -> QueryRecord | None:
         """Return the latest recorded query of a session, or None."""
-        found = json.loads(self._calls.latestQuery(spark._jsparkSession))
-        return dict(found[0]) if found else None
+        return next(iter(QueryRecord.parse(self._calls.latestQuery(spark._jsparkSession))), None)
 
-    def savings(self, spark: SparkSession) -> dict[str, Any]:
-        """Return the sums of what the queries of a session have read and skipped (``io.xskip.observe.SavingsLog``)."""
-        return dict(json.loads(self._calls.savings(spark._jsparkSession)))
+    def totals(self, spark: SparkSession) -> SessionTotals:
+        """Return the sums of what the queries of a session have read and skipped."""
+        return SessionTotals.parse(self._calls.savings(spark._jsparkSession))
 
     def take_used(self) -> list[int]:
         """Return the numbers of the requests of explanations whose files a query has read since the last call."""
@@ -179,13 +173,10 @@ class QueryCalls:
         """Return the identifier of a session in the records of requests."""
         return str(self._calls.sessionId(spark._jsparkSession))
 
-    def executed(self, df: DataFrame) -> list[dict[str, Any]]:
+    def executed(self, df: DataFrame) -> list[ExecutedScan]:
         """Return the scans of a DataFrame's query that ran; empty if the query did not run."""
-        return list(json.loads(self._calls.executed(df._jdf)))
+        return ExecutedScan.parse(self._calls.executed(df._jdf))
 
-    def explain(self, df: DataFrame) -> dict[str, Any]:
-        """List the files of every scan of a query without running the query.
-
-        ``query`` is the name of this call, and ``scans`` has a dict for each scan.
-        """
-        return dict(json.loads(self._calls.explain(df._jdf)))
+    def explain(self, df: DataFrame) -> Explanation:
+        """List the files of every scan of a query without running the query."""
+        return Explanation.parse(self._calls.explain(df._jdf))

@@ -43,6 +43,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
+from xskip.expressions.reasons import Incomparable, OtherReason, Reason, UnsupportedNode
 from xskip.spark.catalyst.canonical_form import form_of
 from xskip.spark.catalyst.char_columns import padded_column
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
@@ -210,7 +211,8 @@ def _by_cases(node: Node) -> Predicate | None:
     last_result = Constant(None) if last is None else _predicate(last)
     # this omits that the earlier conditions are not TRUE, which only keeps more files; Unknown makes the negation
     # unknown, because a negation would turn the omission into wrong skips
-    return And((Or((*results, last_result)), Unknown("xskip ignores the order of the conditions of a CASE")))
+    order = Unknown(OtherReason("xskip ignores the order of the conditions of a CASE"))
+    return And((Or((*results, last_result)), order))
 
 
 def _by_form(node: Node) -> Predicate:
@@ -258,7 +260,7 @@ def _operand(node: Node) -> Operand | Unknown:
     match node:
         case ["$", [*path], str() as kind]:
             if atomic_name(kind) is None:
-                return Unknown(f"xskip cannot compare values of type {kind}")
+                return Unknown(OtherReason(f"xskip cannot compare values of type {kind}"))
             return Column(tuple(path), kind)
         case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
             return FileColumn(name, kind)
@@ -283,14 +285,14 @@ def _operand(node: Node) -> Operand | Unknown:
                 return Cast(column, target)
             if isinstance(column, Unknown):
                 return _expression(node, column.reason)
-            return _expression(node, f"a cast of {column} to {target} can change values or their order")
+            return _expression(node, OtherReason(f"a cast of {column} to {target} can change values or their order"))
         case _:
             return _expression(node, unsupported(node))
 
 
 def _call(call: Call) -> Call | Unknown:
     if atomic_name(call.type) is None or any(argument is None for argument in call.arguments):
-        return Unknown(f"the function {call.name} has arguments other than columns and literals")
+        return Unknown(OtherReason(f"the function {call.name} has arguments other than columns and literals"))
     return call
 
 
@@ -302,7 +304,7 @@ def _argument(node: Node) -> object:
     return column if isinstance(column, Column) else None
 
 
-def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
+def _expression(node: Node, reason: Reason) -> Computed | Derived | Unknown:
     """Return a function of a single column for Spark to evaluate, an expression for an index, or Unknown."""
     if not isinstance(node, ExprNode) or node.term is None or atomic_name(node.type) is None:
         return Unknown(reason)
@@ -391,10 +393,10 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if raw is None:
         return Constant(None)
     if kind != operand.type:
-        return Unknown(f"xskip cannot compare {operand.type} with {kind}")
+        return Unknown(Incomparable(operand.type, kind))
     value = literal_value(raw, kind)
     if value is None:
-        return Unknown(f"xskip does not support a literal of type {kind}")
+        return Unknown(UnsupportedNode(f"a literal of type {kind}"))
     return Comparison(op, operand, value)
 
 
@@ -406,16 +408,16 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
         if isinstance(side, Derived):
             return Unknown(side.reason)
         if isinstance(side, Call):
-            return Unknown(f"xskip cannot compare {side.name} with a column")
+            return Unknown(Incomparable(side.name, "a column"))
         if isinstance(side, Elements | FileColumn) or (
             isinstance(side, Computed) and isinstance(side.column, FileColumn)
         ):
-            return Unknown(f"xskip cannot compare {side} with a column")
+            return Unknown(Incomparable(str(side), "a column"))
     if left.type != right.type:
-        return Unknown(f"xskip cannot compare {left.type} with {right.type}")
+        return Unknown(Incomparable(left.type, right.type))
     # statistics relate values of different rows of one column, and say nothing of a row's value and itself
     if column_of(left) == column_of(right):
-        return Unknown(f"xskip cannot compare {column_of(left)} with itself")
+        return Unknown(Incomparable(str(column_of(left)), "itself"))
     return ColumnComparison(op, left, right)
 
 
@@ -436,7 +438,7 @@ def _contains(column: Column | Derived, element: str, raw: Any) -> Predicate:
         return Constant(None)
     value = literal_value(raw, element)
     if element_of(column.type) != element or value is None:
-        return Unknown(f"xskip cannot search for {element} in {column.type}")
+        return Unknown(OtherReason(f"xskip cannot search for {element} in {column.type}"))
     return Comparison(Op.EQ, Elements(column, element), value)
 
 
@@ -469,7 +471,7 @@ def _one_of_rows(row: Node, literals: list[Any]) -> Predicate:
     # a row that equals one of the list has in each field one of the list's values of this field; other rows do, too, so
     # that Unknown must keep the negation unknown
     reaches = [_one_of_values(field, [literal[k] for literal in rows]) for k, field in enumerate(fields)]
-    return And((*reaches, Unknown("the list has too many rows")))
+    return And((*reaches, Unknown(OtherReason("the list has too many rows"))))
 
 
 def _one_of_values(field: Node, literals: list[Any]) -> Predicate:
@@ -494,7 +496,7 @@ def _null_safe(left: Node, right: Node) -> Predicate:
         return And((IsNotNull(padded.column), equal))
     match equal:
         case Comparison(_, Elements() as operand, _):
-            return Unknown(f"xskip does not support the operator <=> on {operand}")
+            return Unknown(UnsupportedNode(f"the operator <=> on {operand}"))
         case Comparison(_, operand, _):
             return And((IsNotNull(operand), equal))
         case ColumnComparison(_, one, other):  # FALSE if exactly one side is NULL, TRUE if both sides are NULL
@@ -521,9 +523,9 @@ def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
     if isinstance(operand, Unknown):
         return operand
     if kind != operand.type:
-        return Unknown(f"xskip cannot compare {operand.type} with a list of {kind}")
+        return Unknown(Incomparable(operand.type, f"a list of {kind}"))
     if any(value is None for value in decoded):
-        return Unknown(f"xskip does not support a literal of type {kind}")
+        return Unknown(UnsupportedNode(f"a literal of type {kind}"))
     return In(operand, decoded, has_null)
 
 
@@ -538,7 +540,7 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
     if prefix is None:
         return Constant(None)
     if operand.type != "string":
-        return Unknown(f"xskip does not support prefixes of type {operand.type}")
+        return Unknown(UnsupportedNode(f"prefixes of type {operand.type}"))
     raw = literal_value(prefix, "string")
     assert isinstance(raw, bytes)
     return StartsWith(operand, raw)
@@ -548,16 +550,16 @@ def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
     """Decode ``LIKE`` as its literal prefix and the whole condition, which Spark evaluates on single values."""
     prefix, rest = split_like(pattern, escape)
     if prefix is None:
-        return Unknown("the LIKE pattern has an escape before an ordinary character")
+        return Unknown(OtherReason("the LIKE pattern has an escape before an ordinary character"))
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
     # the prefix alone is weaker than the pattern, so the whole condition, or an Unknown in its place, must keep the
     # negation correct
-    start, whole = _starts_with(child, prefix), _expression(node, "")
+    start, whole = _starts_with(child, prefix), _expression(node, OtherReason(""))
     if rest == "%":
         return start
     if isinstance(whole, Unknown):
-        return And((start, Unknown("xskip uses only the literal prefix of the LIKE pattern")))
+        return And((start, Unknown(OtherReason("xskip uses only the literal prefix of the LIKE pattern"))))
     return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
 
 

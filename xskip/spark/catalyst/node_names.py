@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from xskip.expressions.reasons import OtherReason, Reason, UnsupportedNode
 from xskip.spark.catalyst.literals import is_literal
 
 __all__ = ["function_name", "unsupported"]
@@ -21,19 +22,19 @@ def function_name(node: Any) -> str:
             return _words(node[0]).replace(" ", "_")
 
 
-def unsupported(node: Any) -> str:
-    """Return a sentence that says why the decoder does not understand a node."""
+def unsupported(node: Any) -> Reason:
+    """Return why the decoder does not understand a node."""
     match node:
         case ["$meta", path, _]:
-            return f"xskip does not support the hidden column {'.'.join(path)}"
+            return UnsupportedNode(f"the hidden column {'.'.join(path)}")
         case ["$", path, _]:
-            return f"xskip does not use column {'.'.join(path)} in this position"
+            return OtherReason(f"xskip does not use column {'.'.join(path)} in this position")
         case ["#", kind, _]:
-            return f"xskip does not use a literal of type {kind} in this position"
+            return OtherReason(f"xskip does not use a literal of type {kind} in this position")
         case [str() as name, *_]:
-            return f"xskip does not support the function or operator '{_words(name)}'"
+            return UnsupportedNode(f"the function or operator '{_words(name)}'")
         case _:
-            return "xskip does not support this expression"
+            return UnsupportedNode("this expression")
 
 
 def _words(name: str) -> str:

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves, subjects
 from xskip.errors import XskipError
+from xskip.expressions.reasons import Cause, UnreadableMetadata
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexKey, MetadataTable, Requirement
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import rules_of
-from xskip.pruning.prune import ClauseOutcome, PruneResult, prune, requirements
+from xskip.pruning.prune import PruneResult, UnusedPart, prune, requirements
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.listing import partition_texts
@@ -53,8 +54,6 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a part can be large
 }
-_ASKS_SPARK = "a job that prunes the metadata does not evaluate functions"
-_BY_STATISTICS = "statistics of the metadata"
 # the exception of a Python worker, or the last cause of a Java exception
 _CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
 _REGISTERED = "ordinal int, path string, size bigint, time bigint, partition string"
@@ -143,7 +142,6 @@ class DistributedPruner:
         -------
         PruneResult
             The verdicts that :func:`xskip.pruning.prune.prune` would return for the whole snapshot without functions.
-            The last outcome counts the files in row groups that statistics ruled out.
 
         Raises
         ------
@@ -152,7 +150,7 @@ class DistributedPruner:
         """
         clause = _without_functions(clause)
         result = prune(clause, _NOTHING)
-        if not result.outcomes:  # no leaf of the clause reads metadata
+        if not result.counts:  # no leaf of the clause reads metadata
             return replace(result, skip=np.zeros(snapshot.rows, bool))
         with self._trying(snapshot):
             groups = self._groups_of(snapshot)
@@ -233,7 +231,7 @@ def _without_functions(clause: Clause) -> Clause:
             return AnyOf(tuple(map(_without_functions, children)))
         case Always() | Undetermined():
             return clause
-    return Undetermined(clause.predicate, _ASKS_SPARK) if clause.asks_spark else clause
+    return Undetermined(subjects(clause), Cause.FUNCTION_IN_JOB) if clause.asks_spark else clause
 
 
 def _cause(error: Exception) -> str:
@@ -272,7 +270,7 @@ def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Sto
             usable = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
             result = prune(clause, replace(table, indexes=usable))
             outcomes = {
-                "counts": [(outcome.ruled_out, outcome.unknown) for outcome in result.outcomes],
+                "counts": [(count.ruled_out, count.unknown) for count in result.counts],
                 "unreadable": {str(c.definition): c.unreadable for c in usable.values() if c.unreadable},
             }
             bits = np.packbits(result.skip, bitorder="little").tobytes()
@@ -290,18 +288,18 @@ def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:
     """Merge the row groups that statistics ruled out with the results of the tasks; a file without a result is kept."""
-    by_statistics = ClauseOutcome("row groups that were not read", _BY_STATISTICS, int(skip.sum()))
-    counts = np.zeros((len(result.outcomes), 2), np.int64)
+    unread = int(skip.sum())
+    sums = np.zeros((len(result.counts), 2), np.int64)
     unreadable: Counter[str] = Counter()
     for number, bits, text in rows:
         ordinals, of_part = parts[number].ordinals, json.loads(text)
         skip[ordinals] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(ordinals), bitorder="little")
-        counts += np.reshape(of_part["counts"], (-1, 2))
+        sums += np.reshape(of_part["counts"], (-1, 2))
         unreadable.update(of_part["unreadable"])
-    pairs = zip(result.outcomes, counts.tolist(), strict=True)
-    outcomes = [replace(outcome, ruled_out=out, unknown=unknown) for outcome, (out, unknown) in pairs]
-    notes = [(index, f"the metadata of {n:,} files cannot be read") for index, n in unreadable.items()]
-    return PruneResult(skip, (*outcomes, by_statistics), (*result.unused, *notes))
+    pairs = zip(result.counts, sums.tolist(), strict=True)
+    counts = tuple(replace(count, ruled_out=out, unknown=unknown) for count, (out, unknown) in pairs)
+    notes = (UnusedPart((index,), UnreadableMetadata(files)) for index, files in unreadable.items())
+    return PruneResult(skip, counts, (*result.unused, *notes), unread)
 
 
 def _package() -> str:

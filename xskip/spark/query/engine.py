@@ -23,6 +23,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.missing_index import lacks_first_record, no_index
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.pruning.prune import PruneResult, requirements
 from xskip.pruning.translate import IndexCatalog, translate, without_columns
 from xskip.settings import problems_of
@@ -37,7 +38,6 @@ from xskip.spark.query.decision import Decision, Evidence, ScanTrace
 from xskip.spark.query.distributed_pruning import DistributedPruner
 from xskip.spark.query.driver_pruning import prune_in_driver
 from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
-from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 from xskip.spark.query.session_settings import SessionSettings
 from xskip.spark.query.usage import DatasetUsage, UsageLog
 from xskip.spark.query.warning_log import WarningLog
@@ -253,7 +253,7 @@ def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
 
 def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:
     """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata."""
-    if not result.outcomes:
+    if not result.counts:
         return None
     by_partition = any(isinstance(requirement, PartitionKey) for requirement in needed)
     indexes = sum(not isinstance(requirement, PartitionKey) for requirement in needed)

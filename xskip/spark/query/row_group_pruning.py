@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Trace, Undetermined, evaluate, is_false
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Trace, Undetermined, evaluate, is_false, subjects
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.predicate import IsNull
+from xskip.expressions.reasons import Cause
 from xskip.indexes.minmax import MinMaxClause
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionKey, Requirement
@@ -30,7 +31,6 @@ from xskip.types.datatypes import Storage, Struct, array_of, arrow_type, decimal
 __all__ = ["RowGroups"]
 
 _Bounds = tuple[Any, Any] | None
-_UNKNOWN = "row groups have no bounds for this predicate"
 
 
 class RowGroups:
@@ -97,7 +97,7 @@ class RowGroups:
                 left, right = _bounds_key(clause.left), _bounds_key(clause.right)
                 leaf_over_bounds = ColumnPairClause(clause.compared, left, right)
         if leaf_over_bounds is None:
-            return Undetermined(clause.predicate, _UNKNOWN)
+            return Undetermined(subjects(clause), Cause.NO_BOUNDS_OF_ROW_GROUPS)
         needed.update(dict.fromkeys(clause.needs))
         return leaf_over_bounds
 

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import to_mask
-from xskip.expressions.shown_values import with_leaf_texts
+from xskip.expressions.reasons import Cause
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.protocol.scan_records import ScanRecord
 from xskip.pruning.file_findings import FileFindings, Finding
-from xskip.pruning.prune import ClauseOutcome, prune, requirements
+from xskip.pruning.prune import PruneResult, index_name, prune, requirements, text_of
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_picture import CLASSES, FilePicture, PicturedFiles
 from xskip.results.value_texts import is_linear, value_text
@@ -30,39 +30,25 @@ from xskip.spark.bridge.queries import ListedFiles, QueryCalls
 from xskip.spark.query.decision import Evidence, ScanTrace
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["OfFiles", "ScanFiles"]
+__all__ = ["ScanFiles", "ScanListing"]
 
 _SKIPPED, _MATCHED, _UNDECIDED, _UNINDEXED = range(len(CLASSES))
-_STALE = "the file has changed since it was indexed"
-_UNKNOWN = "the index does not have the file"
-_NOT_APPLIED = "Spark listed the file for another snapshot of the index"
-_FORGOTTEN = "the results of a function that ruled out the file are no longer in memory"
 #: Guards the results of evaluators, which belong to one thread at a time.
 _evaluating = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class OfFiles:
-    """Access to the files of a scan, as long as the hook and the engine know them.
-
-    Attributes
-    ----------
-    calls : QueryCalls
-        The hook's operations for queries.
-    scan : dict
-        The record of the scan's request.
-    trace : ScanTrace or None
-        The trace of the answer.
-    """
+class ScanListing:
+    """Access to the files of a scan, as long as the hook and the engine know them."""
 
     calls: QueryCalls
-    scan: dict[str, Any]
+    scan: ScanRecord
     trace: ScanTrace | None
 
     def is_partial(self) -> bool:
         """Return whether Spark listed only some of the files of the index."""
         snapshot = None if self.trace is None or self.trace.evidence is None else self.trace.evidence.snapshot()
-        return snapshot is not None and self.scan["known"] < snapshot.rows
+        return snapshot is not None and self.scan.known < snapshot.rows
 
     def files(self) -> ScanFiles | str:
         """Return the files, or the reason why they are not known."""
@@ -74,11 +60,11 @@ class OfFiles:
         snapshot = evidence.snapshot()
         if snapshot is None:
             return "the index has changed since the query"
-        listed = self.calls.listed_files(self.scan["id"])
+        listed = self.calls.listed_files(self.scan.id)
         if listed is None:
             return "the list of the scan's files is no longer in memory"
         found = ScanFiles(evidence, snapshot, trace, listed)
-        if (len(found.ordinals), int(found.kept.sum())) != (self.scan["listed"], self.scan["kept"]):
+        if (len(found.ordinals), int(found.kept.sum())) != (self.scan.listed, self.scan.kept):
             return "files of the scan have other partition values than in the index"
         return found
 
@@ -136,15 +122,15 @@ class ScanFiles:
     def _proved(self, wanted: frozenset[Requirement]) -> MetadataTable:
         return self._snapshot.load_proven(wanted, self._evidence.profile)
 
-    def outcomes(self) -> tuple[ClauseOutcome, ...]:
-        """Return the outcomes of the clauses on the files that Spark listed."""
+    def result(self) -> PruneResult:
+        """Return the result of pruning, with the counts of the files that Spark listed."""
         listed = np.full(len(self._table), False)
         listed[self.ordinals[self.ordinals >= 0]] = True
         assert self._trace.result is not None
         if listed.all():
-            return self._trace.result.outcomes
+            return self._trace.result
         with _evaluating, self._evidence.evaluator.collecting():
-            return prune(self._evidence.clause, self._table, listed).outcomes
+            return prune(self._evidence.clause, self._table, listed)
 
     def classes(self) -> npt.NDArray[np.uint8]:
         """Return the class of each listed file, as a position in ``CLASSES``."""
@@ -178,12 +164,13 @@ class ScanFiles:
 
         Numbers and times that ruled out files come first, since an axis shows their distances.
         """
-        ruled_out: dict[str, int] = {}
-        for outcome in () if self._trace.result is None else self._trace.result.outcomes:
-            ruled_out[outcome.index] = max(ruled_out.get(outcome.index, 0), outcome.ruled_out)
+        ruled_out: dict[tuple[Requirement, ...], int] = {}
+        for outcome in () if self._trace.result is None else self._trace.result.counts:
+            needs = outcome.clause.needs
+            ruled_out[needs] = max(ruled_out.get(needs, 0), outcome.ruled_out)
 
         def rank(definition: IndexDefinition, kind: str) -> tuple[bool, int]:
-            count = ruled_out.get(str(definition), -1)  # -1: no clause reads the index
+            count = ruled_out.get((definition.key,), -1)  # -1: no clause reads the index
             return count > 0 and is_linear(arrow_type(kind)), count
 
         bounded = [(d, bounded_type(d, storage)) for d, storage in self._snapshot.indexes]
@@ -228,29 +215,34 @@ class ScanFiles:
         files = sorted(self._listed.unknown(most), key=lambda each: each.name)
         names = self._table.files.names
         stale = pc.is_in(pa.array([file.name for file in files], pa.string()), names).to_pylist()
+        causes = [Cause.STALE_FILE if is_stale else Cause.UNKNOWN_FILE for is_stale in stale]
         return [
-            FileExplanation(file.name, file.size, "kept", "", "", "", _STALE if is_stale else _UNKNOWN)
-            for file, is_stale in zip(files, stale, strict=True)
+            FileExplanation(file.name, file.size, "kept", "", "", "", str(cause))
+            for file, cause in zip(files, causes, strict=True)
         ]
 
     def _explained(self, place: int, shown: Mapping[str, str] | None) -> FileExplanation:
         row, kept = int(self.ordinals[place]), bool(self.kept[place])
         file, finding = self._table.files[row], self._findings.of(row)
         verdict = self._findings.verdicts[row].as_py()
-        predicates = [with_leaf_texts(predicate, shown or {}) for predicate in finding.predicates]
+        predicates = [text_of(subjects, shown) for subjects in finding.subjects]
+        names = dict.fromkeys(map(index_name, finding.needs))
+        reason = finding.reason
+        if kept is (verdict is False):
+            reason = Cause.ANOTHER_SNAPSHOT if kept else Cause.FORGOTTEN_RESULTS
         return FileExplanation(
             file.name,
             file.size,
             "kept" if kept else "skipped",
             " AND ".join(predicates),
-            finding.index,
+            ", ".join(names),
             "" if shown is None else self._bounds(finding, row),
-            finding.reason if kept is (verdict is not False) else _NOT_APPLIED if kept else _FORGOTTEN,
+            str(reason),
         )
 
     def _bounds(self, finding: Finding, row: int) -> str:
         """Return the bounds of a file in the first index of a finding that has bounds and is not encrypted."""
-        for need in finding.needs:
+        for need in dict.fromkeys(need for needs in finding.needs for need in needs):
             column = None if isinstance(need, PartitionKey) else self._table.indexes.get(need)
             if column is None or bounded_type(column.definition, column.storage) is None:
                 continue

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from xskip.pruning.translate import NO_INDEX_ON
+from xskip.expressions.reasons import MissingIndex
+from xskip.pruning.prune import index_name
 from xskip.spark.query.bounded_map import BoundedMap
 from xskip.spark.query.decision import ScanTrace
 
@@ -72,15 +73,16 @@ class DatasetUsage:
         indexes, columns, useful = dict(self.indexes), dict(self.without_index), set(self.useful)
         if trace.result is not None:
             used: dict[str, int] = {}
-            for outcome in trace.result.outcomes:
-                used[outcome.index] = max(used.get(outcome.index, 0), outcome.ruled_out)
+            for count in trace.result.counts:
+                name = index_name(count.clause.needs)
+                used[name] = max(used.get(name, 0), count.ruled_out)
             for name, ruled_out in used.items():
                 before = self.of(name)
                 indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
                 if ruled_out:
                     useful.add(name)
-            reasons = {reason for _, reason in trace.result.unused if reason.startswith(NO_INDEX_ON)}
-            for column in (reason.removeprefix(NO_INDEX_ON) for reason in reasons):
+            missing = {part.reason for part in trace.result.unused if isinstance(part.reason, MissingIndex)}
+            for column in (reason.column for reason in missing):
                 if column in columns or len(columns) < _MAX_NAMES:
                     columns[column] = columns.get(column, 0) + 1
         return DatasetUsage(self.scans + 1, indexes, columns, trace.indexes or self.present, frozenset(useful))

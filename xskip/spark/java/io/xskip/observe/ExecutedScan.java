@@ -67,13 +67,13 @@ final class ExecutedScan implements Json.Value {
     json.writeStringField("path", path);
     json.writeStringField("table", table);
     json.writeStringField("format", format);
-    json.writeBooleanField("indexed", isIndexed);
-    json.writeBooleanField("answered", isAnswered());
+    json.writeBooleanField("is_indexed", isIndexed);
+    json.writeBooleanField("is_answered", isAnswered());
     json.writeNumberField("files", sizes[0]);
     json.writeNumberField("bytes", sizes[1]);
-    json.writeStringField("refused", refusal);
+    json.writeStringField("refusal", refusal);
     json.writeStringField("off", off);
-    json.writeBooleanField("partition_filtered", isPartitionFiltered);
+    json.writeBooleanField("is_partition_filtered", isPartitionFiltered);
     json.writeNumberField("files_read", filesRead);
     json.writeArrayFieldStart("requests");
     if (records != null) {

@@ -109,13 +109,13 @@ public final class PhysicalScans {
     json.writeStringField("path", scan.rootPath());
     json.writeStringField("table", scan.table());
     json.writeStringField("format", scan.format());
-    json.writeBooleanField("indexed", scan.isIndexed());
-    json.writeBooleanField("answered", ScanLog.lastId() > before);
+    json.writeBooleanField("is_indexed", scan.isIndexed());
+    json.writeBooleanField("is_answered", ScanLog.lastId() > before);
     json.writeNumberField("files", sizes[0]);
     json.writeNumberField("bytes", sizes[1]);
-    json.writeStringField("refused", scan.refusal());
+    json.writeStringField("refusal", scan.refusal());
     json.writeStringField("off", off);
-    json.writeBooleanField("partition_filtered", scan.isPartitionFiltered());
+    json.writeBooleanField("is_partition_filtered", scan.isPartitionFiltered());
     json.writeEndObject();
   }
 

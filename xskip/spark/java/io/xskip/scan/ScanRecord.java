@@ -143,8 +143,8 @@ public final class ScanRecord implements Json.Value {
     for (int i = 0; i < COUNTS.length; i++) {
       json.writeNumberField(COUNTS[i], counts[i]);
     }
-    json.writeNumberField("asked_ms", requestNanos / NANOS_PER_MILLI);
-    json.writeNumberField("filtered_ms", filterNanos / NANOS_PER_MILLI);
+    json.writeNumberField("request_ms", requestNanos / NANOS_PER_MILLI);
+    json.writeNumberField("filter_ms", filterNanos / NANOS_PER_MILLI);
     json.writeBooleanField("evaluated", evaluated);
     json.writeEndObject();
   }

@@ -9,8 +9,8 @@ import pytest
 
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
+from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.settings import JOB_FILES
-from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 
 FILTERS = [["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]
 LOCATION = {"root": "/lake/t", "directory": "/lake/t/_xskip/1", "identifier": "/lake/t"}
