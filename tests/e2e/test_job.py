@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -225,6 +227,17 @@ def failing() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     return run
 
 
+def sleeping() -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import time
+
+        for batch in batches:
+            time.sleep(8)
+            yield batch
+
+    return run
+
+
 @pytest.mark.parametrize("task", ["_pruning", "_registering"])
 def test_a_job_that_fails(
     spark: SparkSession,
@@ -257,6 +270,28 @@ def test_a_job_that_fails(
     spark.conf.set("spark.xskip.strict", "false")
     monkeypatch.undo()
     spark.conf.set(LIMIT, "1000")
+    assert kept(spark, path, "a = 11") == {"f1", "gaps"}
+
+
+def test_a_job_that_is_cancelled_runs_again(
+    spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[PRU-JB-5] The cancellation of one query does not keep the next query from its job."""
+    path = lakes["parquet"]
+    by_job()
+    spark.conf.set("spark.xskip.strict", "false")
+    monkeypatch.setattr(distributed_pruning, "_pruning", lambda *_, **__: sleeping())
+    read: list[set[str]] = []
+    query = threading.Thread(target=lambda: read.append(kept(spark, path, "a = 11")))
+    query.start()
+    tracker = spark.sparkContext.statusTracker()
+    while not any(stage.numActiveTasks for i in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(i))):
+        assert query.is_alive()
+        time.sleep(0.05)
+    spark.sparkContext.cancelAllJobs()
+    query.join()
+    assert len(read[0]) == len(files())
+    monkeypatch.undo()
     assert kept(spark, path, "a = 11") == {"f1", "gaps"}
 
 

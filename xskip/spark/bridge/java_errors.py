@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
 
 from xskip.errors import XskipError
 
-__all__ = ["JavaError", "first_line", "in_short", "reason", "spark_errors", "translate_spark_errors", "what_failed"]
+__all__ = [
+    "JavaError",
+    "first_line",
+    "in_short",
+    "is_cancellation",
+    "reason",
+    "spark_errors",
+    "translate_spark_errors",
+    "what_failed",
+]
 
 _MAX_CHARACTERS = 300
+#: Spark's error classes of jobs that a user or a timeout has ended.
+_CANCELLATIONS = ("SPARK_JOB_CANCELLED",)
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 #: What the hook's own readers write.
 _PATH_OF_READER = re.compile(r"xskip cannot read the (?:segment|QuestDB file) (.+?): ")
@@ -73,6 +84,17 @@ def in_short(error: Exception) -> Exception:
     thrown = getattr(error, "java_exception", None)
     # The text of py4j's own exception has some 200 lines, which hide the error that a user reads.
     return error if thrown is None else JavaError(thrown)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Return whether a Spark job failed because the query, or the jobs of its group, were cancelled."""
+    from py4j.protocol import Py4JError
+
+    for thrown in _chain(getattr(error, "java_exception", None)):
+        with suppress(Py4JError):  # most exceptions have no error class
+            if thrown.getErrorClass() in _CANCELLATIONS:
+                return True
+    return False
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import rules_of
 from xskip.pruning.prune import PruneResult, UnusedPart, prune, requirements
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_errors import is_cancellation
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.listing import partition_texts
 from xskip.spark.query.row_group_pruning import RowGroups
@@ -213,7 +214,7 @@ class DistributedPruner:
             yield
         except Exception as error:
             why = str(XskipError("the job that prunes the metadata failed", found=_cause(error)))
-            if "cancel" not in str(error).lower():  # the cancellation of a query must not affect the next query
+            if not is_cancellation(error):  # the cancellation of a query must not affect the next query
                 with self._lock:
                     self._failed[identity] = why
             raise XskipError(why) from error
