@@ -92,7 +92,7 @@ def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
         forget_indexes()
         spark.conf.set(LIMIT, "0")
         monkeypatch.setattr(Snapshot, "load", refuse)
-        monkeypatch.setattr(loaded_indexes, "packed_files", refuse)
+        monkeypatch.setattr(loaded_indexes, "file_table", refuse)
 
     yield start
     forget_indexes()
@@ -141,7 +141,7 @@ def test_files_have_the_same_ordinals_however_the_jvm_was_told(
     with monkeypatch.context() as inside:
         forget_indexes()
         spark.conf.set(LIMIT, "0")
-        inside.setattr(loaded_indexes, "packed_files", lambda _: pytest.fail("registered by the driver"))
+        inside.setattr(loaded_indexes, "file_table", lambda _: pytest.fail("registered by the driver"))
         assert kept(spark, path, "a = 40") == {"f4", "nan", "gaps"}
         spark.conf.set(LIMIT, "1000")
         registered = answers(spark, path, "parquet", some)

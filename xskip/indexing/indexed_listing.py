@@ -35,7 +35,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
-from xskip.spark.collect.listing import packed_files
+from xskip.spark.collect.listing import file_table
 from xskip.spark.collect.relation import Dataset, KnownFiles
 from xskip.spark.query.engine import Engine
 from xskip.types.datatypes import json_field, to_json
@@ -147,7 +147,11 @@ class IndexedListing:
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
         """Return known files, read as a template is, and the template's files if it covers listed directories."""
         files = KnownFiles(
-            self.known.token, packed_files(shown), self.location.listed_root, self.location.root, self.changed.replaced
+            self.known.token,
+            file_table(shown).to_pieces(),
+            self.location.listed_root,
+            self.location.root,
+            self.changed.replaced,
         )
         # in DDL, "timestamp" is the type that the session configures; the recorded type has a time zone
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}

@@ -10,7 +10,7 @@ from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.segments import SegmentCalls, SegmentForm
-from xskip.spark.collect.listing import packed_files
+from xskip.spark.collect.listing import file_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ def segment_frame(spark: SparkSession, hook: Hook, table: MetadataTable, root: s
     """
     _check(table, root)
     form = SegmentForm(PARTITIONS, reading.partition_of, reading.is_distinct)
-    return SegmentCalls(hook).frame(spark, packed_files(table), root, form)
+    return SegmentCalls(hook).frame(spark, file_table(table).to_pieces(), root, form)
 
 
 def _check(table: MetadataTable, root: str) -> None:

@@ -21,11 +21,12 @@ from pyspark.sql import SparkSession
 from tests.spark.java_classes import JavaClasses
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.protocol.answer import Answer, Section
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.collect.listing import packed_files
+from xskip.spark.collect.listing import file_table as table_of
 from xskip.spark.collect.relation import Listing
 
-__all__ = ["Answer", "Filtered", "JavaSnapshots", "Ordinals", "file_table"]
+__all__ = ["Filtered", "JavaSnapshots", "Ordinals", "SkipMask", "file_table"]
 
 Ordinals = npt.NDArray[np.int64]
 TOKEN = 7
@@ -57,18 +58,17 @@ def file_table(
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer of Python: the token of a snapshot, the mask of the files to skip, and the answer's kind."""
+class SkipMask:
+    """The mask of the files to skip, the token of a snapshot, and whether the answer used partition values."""
 
     skips: npt.NDArray[np.bool_]
-    kind: bytes = b"B"
+    uses_partitions: bool = False
     token: int = TOKEN
 
     @property
     def data(self) -> bytes:
         """Return the answer as the bytes that the hook parses."""
-        bits = np.packbits(self.skips, bitorder="little").tobytes()
-        return self.kind + self.token.to_bytes(8, "big") + bytes(4) + bits
+        return Answer(self.token, 0, self.uses_partitions, {Section.SKIP: Answer.bits(self.skips)}).to_bytes()
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class JavaSnapshots:
 
     def table(self, table: MetadataTable) -> Any:
         """Return the files of a table as a ``FileTable``."""
-        return self._hook.queries.files(packed_files(table))
+        return self._hook.queries.files(table_of(table).to_pieces())
 
     def snapshot(self, table: MetadataTable) -> Any:
         """Return a ``FileSnapshot`` of a table, registered as the hook registers it."""
         directory = f"/snapshots/{uuid.uuid4().hex}"
-        self._hook.queries.register(directory, TOKEN, packed_files(table))
+        self._hook.queries.register(directory, TOKEN, table_of(table).to_pieces())
         return self.registered(directory)
 
     def filler(self, count: int) -> Any:
@@ -131,11 +131,13 @@ class JavaSnapshots:
 
     def packed(self, listing: Any) -> Listing:
         """Return a listing as Python reads it."""
-        return Listing(self._classes.new("files.FileListing", listing))
+        return Listing(self._classes.new("files.FileListing", listing, self._schema("")))
 
-    def partition_values(self, listing: Any) -> str:
+    def partition_values(self, listing: Any) -> list[str]:
         """Return the values of each partition of a listing by ``p`` and ``q``."""
-        return str(self.packed(listing).java.partitionValues(self._schema("p string, q int")))
+        return Listing(
+            self._classes.new("files.FileListing", listing, self._schema("p string, q int"))
+        ).table.partitions
 
     def _schema(self, ddl: str) -> Any:
         types = self._jvm.org.apache.spark.sql.types.StructType
@@ -156,7 +158,8 @@ class JavaSnapshots:
             The partition columns of the listing in DDL.
         """
         data = None if answer is None else bytearray(answer)
-        parsed = self._classes.call("snapshot.PruningAnswer", "parse", data, snapshot, None)
+        answer = self._classes.call("protocol.Answer", "parse", data)
+        parsed = self._classes.call("snapshot.PruningAnswer", "of", answer, snapshot, None)
         left = self._list(parsed.filter(self._sequence(listing), self._schema(ddl)))
         return Filtered(self.packed(left).files().names.to_pylist(), list(parsed.counts().all()))
 
@@ -175,10 +178,10 @@ class JavaSnapshots:
             The number of files in the snapshot.
         """
         names = self.packed(listing).files().names.to_pylist()
-        unknown = set(self.filtered(listing, snapshot, Answer(np.ones(count, bool)).data).names)
+        unknown = set(self.filtered(listing, snapshot, SkipMask(np.ones(count, bool)).data).names)
         found = {name: -1 if name in unknown else 0 for name in names}
         for bit, skips in _masks(count):
-            skipped = set(names) - set(self.filtered(listing, snapshot, Answer(skips).data).names)
+            skipped = set(names) - set(self.filtered(listing, snapshot, SkipMask(skips).data).names)
             assert not skipped & unknown
             for name in skipped:
                 found[name] |= 1 << bit

@@ -13,8 +13,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.bridge.java_snapshots import Answer, JavaSnapshots, file_table
+from tests.spark.bridge.java_snapshots import TOKEN, JavaSnapshots, SkipMask, file_table
 from xskip.metadata.table import MetadataTable
+from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.spark.collect.listing import partition_texts
 
 ALPHABET = [
@@ -101,12 +102,12 @@ def test_listing(java: JavaSnapshots) -> None:
     order = np.argsort(of, kind="stable")
     listing = java.listing(table)
     packed, expected = java.packed(listing), table.files.take(order)
-    assert packed.count == 3000
+    assert len(packed.files()) == 3000
     assert packed.files().names.equals(expected.names)
-    assert packed.files().sizes.equals(expected.sizes.fill_null(-1))
+    assert packed.files().sizes.equals(expected.sizes)
     assert packed.files().modified.equals(expected.modified)
-    assert packed.partition_of().tolist() == of[order].tolist()
-    assert java.partition_values(listing) == f"[{','.join(texts)}]"
+    assert packed.table.partition_of.tolist() == of[order].tolist()
+    assert java.partition_values(listing) == texts
     some = np.array([2999, 0, 7, 7])
     assert packed.paths(some) == [f"file:{expected.names[int(i)]}" for i in some]
     assert packed.paths(np.array([], np.int64)) == []
@@ -115,7 +116,7 @@ def test_listing(java: JavaSnapshots) -> None:
 def test_empty_listing(java: JavaSnapshots) -> None:
     listing, snapshot = java.listing(file_table([])), java.snapshot(file_table([]))
     assert java.packed(listing).files().names.to_pylist() == []
-    assert java.filtered(listing, snapshot, Answer(np.zeros(0, bool)).data).counts == [0, 0, 0, 0, 0]
+    assert java.filtered(listing, snapshot, SkipMask(np.zeros(0, bool)).data).counts == [0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 700])
@@ -183,9 +184,10 @@ def test_partitions(java: JavaSnapshots) -> None:
     listed_in = [("new", 1) if i % 10 == 0 else partition for i, partition in enumerate(listed_in)]
     snapshot, table = java.snapshot(file_table(files, kept_in)), file_table(files, listed_in)
     listing, skips = java.listing(table), random.random(300) < 0.8
-    for kind in (b"P", b"B"):
-        filtered = java.filtered(listing, snapshot, Answer(skips, kind).data, "p string, q int")
-        keeps = [not s or (kind == b"P" and a != b) for s, a, b in zip(skips, kept_in, listed_in, strict=True)]
+    for by_values in (True, False):
+        data = SkipMask(skips, uses_partitions=by_values).data
+        filtered = java.filtered(listing, snapshot, data, "p string, q int")
+        keeps = [not s or (by_values and a != b) for s, a, b in zip(skips, kept_in, listed_in, strict=True)]
         kept = [file for file, keep in zip(files, keeps, strict=True) if keep]
         assert sorted(filtered.names) == sorted(name for name, _, _ in kept)
         listed_bytes, kept_bytes = (sum(size or 0 for _, size, _ in some) for some in (files, kept))
@@ -196,9 +198,17 @@ def test_unusable_answers(java: JavaSnapshots) -> None:
     """[JVM-AN-1] An answer for another snapshot, a short answer, and no answer at all keep every file."""
     files = with_sizes(random_files(np.random.default_rng(4), 20))
     snapshot, listing, skips = java.snapshot(file_table(files)), java.listing(file_table(files)), np.ones(20, bool)
-    usable = Answer(skips)
+    usable = SkipMask(skips)
     assert java.filtered(listing, snapshot, usable.data).names == []
-    unusable = (Answer(skips, token=8).data, Answer(skips, b"E").data, usable.data[:-1], usable.data[:5], b"", None)
+    whole, several = Answer.bits(skips), {Section.WHOLE: b"\0" * 9, Section.SKIP: Answer.bits(skips)}
+    assert java.filtered(listing, snapshot, Answer(TOKEN, 0, False, several).to_bytes()).names == []
+    unusable = (
+        SkipMask(skips, token=8).data, Refusal("no").to_bytes(), b"B" + usable.data[1:], usable.data[:-1],
+        usable.data[:13], usable.data[:5], b"", None, Answer(TOKEN, 0, False, {}).to_bytes(),
+        Answer(TOKEN, 0, False, {Section.SKIP: whole[:-1]}).to_bytes(),
+        Answer(TOKEN, 0, False, {Section.WHOLE: whole}).to_bytes(),
+        Answer(TOKEN, 0, False, several).to_bytes()[:30],
+    )  # fmt: skip
     for data in unusable:
         filtered = java.filtered(listing, snapshot, data)
         assert filtered.names == [name for name, _, _ in files]
@@ -219,7 +229,7 @@ def test_slices(java: JavaSnapshots, long_listing: tuple[list[File], MetadataTab
     """Several slices of a listing give the results of a listing per directory, which is a single slice."""
     files, table = long_listing
     snapshot, listing = java.snapshot(file_table(files)), java.listing(table)
-    answer = Answer(np.random.default_rng(7).random(MANY) < 0.5).data
+    answer = SkipMask(np.random.default_rng(7).random(MANY) < 0.5).data
     together = java.filtered(listing, snapshot, answer)
     apart = [java.filtered(listing.subList(i, i + 1), snapshot, answer) for i in range(listing.size())]
     assert together.names == [name for filtered in apart for name in filtered.names]
@@ -239,7 +249,7 @@ def test_remembered_ordinals(java: JavaSnapshots, long_listing: tuple[list[File]
         skips = random.random(MANY) < 0.5
         names = java.packed(listed).files().names.to_pylist()
         expected = [name for name in names if name not in ordinals or not skips[ordinals[name]]]
-        assert java.filtered(listed, snapshot, Answer(skips).data).names == expected
+        assert java.filtered(listed, snapshot, SkipMask(skips).data).names == expected
 
 
 def test_filled_snapshot(java: JavaSnapshots, spark: SparkSession, tmp_path: Path) -> None:
@@ -261,7 +271,7 @@ def test_filled_snapshot(java: JavaSnapshots, spark: SparkSession, tmp_path: Pat
     filled, packed = java.registered("/snapshots/filled"), java.snapshot(table)
     listing = java.listing(file_table(with_sizes(files), [partitions[i - 1] for i in range(200)]))
     assert java.ordinals(listing, filled, 200) == {name: i for i, (name, _, _) in enumerate(files)}
-    answer = Answer(random.random(200) < 0.7, b"P").data
+    answer = SkipMask(random.random(200) < 0.7, uses_partitions=True).data
     results = [java.filtered(listing, snapshot, answer, "p string, q int") for snapshot in (filled, packed)]
     assert results[0] == results[1]
     assert 0 < results[0].counts[3] < 200

@@ -58,15 +58,17 @@ def _level(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         yield
 
 
-def kept(answer: bytes | None) -> tuple[bytes, int, list[int]]:
-    """Return the letter and the token of an answer, and the ordinals of ten files that the scan reads."""
+def kept(answer: bytes | None) -> tuple[bool, int, list[int]]:
+    """Return whether an answer used partition values, its token, and the ordinals of ten files that the scan reads."""
     assert answer is not None
-    bits = np.unpackbits(np.frombuffer(answer[13:], np.uint8), count=10, bitorder="little")
-    return answer[:1], struct.unpack(">q", answer[1:9])[0], np.flatnonzero(bits == 0).tolist()
+    kind, uses_partitions, _, token, section, length = struct.unpack("<c?iqii", answer[:22])
+    assert (kind, section, len(answer)) == (b"A", 1, 22 + length)
+    bits = np.unpackbits(np.frombuffer(answer[22:], np.uint8), count=10, bitorder="little")
+    return uses_partitions, token, np.flatnonzero(bits == 0).tolist()
 
 
 def test_an_answer_is_a_bitmap_of_the_registered_snapshot(fake: FakeHook, engine: Engine, directory: str) -> None:
-    assert kept(engine.answer(request_text(directory))) == (b"B", fake.tokens[directory], [4, 5])
+    assert kept(engine.answer(request_text(directory))) == (False, fake.tokens[directory], [4, 5])
 
 
 def test_the_trace_of_an_answer(engine: Engine, directory: str) -> None:
@@ -93,9 +95,9 @@ def test_a_commit_or_a_forgotten_index_is_pruned_again(
 ) -> None:
     engine.answer(request_text(directory))
     put_index(Path(directory), 0, 9)
-    assert kept(engine.answer(request_text(directory)))[:2] == (b"B", fake.tokens[directory])
+    assert kept(engine.answer(request_text(directory)))[:2] == (False, fake.tokens[directory])
     engine.forget(directory)
-    assert kept(engine.answer(request_text(directory)))[:2] == (b"B", fake.tokens[directory])
+    assert kept(engine.answer(request_text(directory)))[:2] == (False, fake.tokens[directory])
     engine.forget_all()
     assert fake.tokens == {}
     assert len(decoded) == 3

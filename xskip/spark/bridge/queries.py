@@ -14,18 +14,17 @@ import numpy.typing as npt
 
 from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.temporary import temporary_folder
+from xskip.protocol.file_table import Pieces
 from xskip.protocol.scan_records import ExecutedScan, Explanation, QueryRecord, ScanRecord, SessionTotals
 from xskip.spark.bridge.packed_values import Packed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ListedFiles", "Pieces", "QueryCalls"]
+__all__ = ["ListedFiles", "QueryCalls"]
 
 #: The number of bytes above which a snapshot goes to the JVM as a local file: py4j sends bytes as text, which is slow.
 _MAX_BYTES = 1 << 20
-#: Files in the format of io.xskip.snapshot.FileTable.
-Pieces = Sequence[bytes | memoryview]
 
 
 class ListedFiles:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from xskip.errors import StorageError
+from xskip.protocol.file_table import Pieces
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import in_short, reason, spark_errors
-from xskip.spark.bridge.queries import Pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

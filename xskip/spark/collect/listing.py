@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.protocol.file_table import FileTable
 from xskip.spark.catalyst.literals import literal_value
 from xskip.spark.collect.relation import Dataset, Listing
 from xskip.types.datatypes import array_of, arrow_type, atomic_name, from_json
 
-__all__ = ["ListedFiles", "list_files", "packed_files", "partition_texts"]
+__all__ = ["ListedFiles", "file_table", "list_files", "partition_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class ListedFiles:
 def list_files(dataset: Dataset) -> ListedFiles:
     """Return all files of a dataset, which Spark lists once."""
     listing = dataset.listing()
-    of = listing.partition_of()
-    values = dataset.partition_values()
+    of = listing.table.partition_of
+    values = [json.loads(text) for text in listing.table.partitions]
     partitions = {}
     for i, (name, json_type) in enumerate(dataset.partition_schema()):
         kind = from_json(json_type) if isinstance(json_type, str) else ""
@@ -61,26 +62,9 @@ def list_files(dataset: Dataset) -> ListedFiles:
     return ListedFiles(listing.files(), partitions, listing)
 
 
-def packed_files(table: MetadataTable) -> list[bytes | memoryview]:
-    """Return the files of a table in the binary format of ``io.xskip.snapshot.FileTable``, in pieces, in order.
-
-    The table has the partition columns of the snapshot.
-    """
-    files, (of, texts) = table.files, partition_texts(table)
-    names = files.names
-    _, offsets, data = names.buffers()
-    starts = np.zeros(1, "<i4")
-    if len(names):
-        starts = np.frombuffer(offsets, "<i4")[names.offset : names.offset + len(names) + 1]
-    partitions = "\0".join(texts).encode()
-    numbers = (files.sizes.fill_null(-1).to_numpy(), files.modified.to_numpy(), of)
-    return [
-        np.array([len(names), len(partitions)], "<i8").tobytes(),
-        *(np.ascontiguousarray(each, "<i8").data.cast("B") for each in numbers if len(names)),
-        (starts - starts[0]).astype("<i4").tobytes(),
-        memoryview(data)[starts[0] : starts[-1]] if len(names) else b"",
-        partitions,
-    ]
+def file_table(table: MetadataTable) -> FileTable:
+    """Return the files of a table that has the partition columns of the snapshot."""
+    return FileTable(table.files, *partition_texts(table))
 
 
 def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:

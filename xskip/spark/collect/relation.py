@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,11 +21,10 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.temporary import temporary_folder
+from xskip.protocol.file_table import FileTable, Pieces
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, translate_spark_errors
 from xskip.spark.bridge.locations import parse_locations
-from xskip.spark.bridge.packed_values import numbers_in
-from xskip.spark.bridge.queries import Pieces
 from xskip.spark.bridge.sessions import active_session
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ _MIN_TASK = 64 << 20
 _TASKS_PER_CORE = 4
 #: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
-#: The number of names that go through py4j; more go through a local file.
-_MAX_NAMES = 10_000
+#: The number of files that go through py4j; more go through a local file.
+_MAX_FILES = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,38 +57,27 @@ class Listing:
     @property
     def count(self) -> int:
         """Return the number of files."""
-        return int(self._numbers.shape[1])
+        return int(self.java.count())
 
     def files(self) -> DataFiles:
         """Return the names, the sizes in bytes and the modification times of all files."""
-        sizes, modified, _ = self._numbers
-        names = _text_array(self._names(), len(sizes))
-        if self.roots:
-            names = _renamed(names, *self.roots)
-        return DataFiles(names, pa.array(sizes, pa.int64()), pa.array(modified, pa.int64()))
+        files = self.table.files
+        return replace(files, names=_renamed(files.names, *self.roots)) if self.roots else files
 
-    def _names(self) -> bytes:
-        """Return the names, separated by NUL; many of them go through a local file that the JVM writes, if it can."""
-        if self.count > _MAX_NAMES:
-            with temporary_folder("names") as folder, suppress(*spark_errors(), FileNotFoundError):
-                path = Path(folder) / "names"
-                self.java.writeNames(str(path))
-                return path.read_bytes()
-        return base64.b64decode(self.java.names())
+    @cached_property
+    def table(self) -> FileTable:
+        """Return the files; many of them go through a local file that the JVM writes, if it can."""
+        table = self.java.table()
+        if self.count > _MAX_FILES:
+            with temporary_folder("files") as folder, suppress(*spark_errors(), FileNotFoundError):
+                path = Path(folder) / "files"
+                table.writeTo(str(path))
+                return FileTable.parse(path.read_bytes())
+        return FileTable.parse(base64.b64decode(table.text()))
 
     def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """Return the Hadoop paths, with scheme, of the files at some positions in the listing."""
         return _texts(self.java.paths(bytearray(positions.astype("<i8").tobytes())), len(positions))
-
-    def partition_of(self) -> npt.NDArray[np.int64]:
-        """Return the partition of each file, as a position in :meth:`Dataset.partition_values`."""
-        of: npt.NDArray[np.int64] = self._numbers[2]
-        return of
-
-    @cached_property
-    def _numbers(self) -> npt.NDArray[np.int64]:
-        """Return the size, the modification time and the partition of each file, as three rows."""
-        return numbers_in(self.java.numbers()).reshape(3, -1)
 
 
 class KnownFiles(NamedTuple):
@@ -197,10 +185,6 @@ class Dataset:
         """Return the name of each partition column and its type as in Spark's schema JSON."""
         return [(f["name"], f["type"]) for f in json.loads(self._description["partitions"])["fields"]]
 
-    def partition_values(self) -> list[list[Any]]:
-        """Return the values of each partition, in the hook's encoding of literals."""
-        return list(json.loads(self._java.partitionValues()))
-
     def read_profile(self) -> ReadProfile:
         """Return how Spark reads the dataset's files, as the hook describes it for a query."""
         fields = self._profile
@@ -281,12 +265,6 @@ def _renamed(names: pa.Array, root: str, other: str) -> pa.Array:
     """Replace the root at the start of names."""
     below = pc.or_(pc.starts_with(names, root.rstrip("/") + "/"), pc.equal(names, root))
     return pc.if_else(below, pc.utf8_replace_slice(names, 0, len(root), other), names)
-
-
-def _text_array(packed: bytes, count: int) -> pa.Array:
-    """Return texts as Arrow splits them, without an object of Python for each."""
-    joined = pa.array([packed] if count else [], pa.large_string())
-    return pc.split_pattern(joined, "\0").flatten().cast(pa.string())
 
 
 def _texts(packed: str, count: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import threading
 import weakref
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.missing_index import lacks_first_record, no_index
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.pruning.prune import PruneResult, requirements
 from xskip.pruning.translate import IndexCatalog, translate, without_columns
@@ -93,7 +93,7 @@ class Engine:
         """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
 
         The method never raises: after an error the query reads all files, and the engine logs the reason once. A
-        request in strict mode gets ``b"E"`` and the reason instead.
+        request in strict mode gets a refusal instead.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Engine:
             with suppress(Exception):  # an answer never raises
                 self.hook.queries.count_failure()
             if header.strict:  # the error of the query says it
-                return b"E" + f"{header.location.root}: {problem}".encode()
+                return Refusal(f"{header.location.root}: {problem}").to_bytes()
             self._warnings.warn_unused(header.location, problem)
         return decision.answer
 
@@ -255,10 +255,9 @@ def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> 
     """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata."""
     if not result.counts:
         return None
-    by_partition = any(isinstance(requirement, PartitionKey) for requirement in needed)
-    indexes = sum(not isinstance(requirement, PartitionKey) for requirement in needed)
-    bits = np.packbits(result.skip, bitorder="little").tobytes()
-    return (b"P" if by_partition else b"B") + struct.pack(">qi", token, indexes) + bits
+    partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
+    sections = {Section.SKIP: Answer.bits(result.skip)}
+    return Answer(token, len(needed) - partitions, partitions > 0, sections).to_bytes()
 
 
 def _valid_settings(predicate: Predicate, request: ScanRequest, evaluator: Evaluator) -> str | None:

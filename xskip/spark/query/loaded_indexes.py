@@ -16,7 +16,7 @@ from xskip.settings import METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
-from xskip.spark.collect.listing import packed_files
+from xskip.spark.collect.listing import file_table
 from xskip.spark.query.bounded_map import BoundedMap
 from xskip.spark.query.decision import Decision
 from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
@@ -234,7 +234,7 @@ class LoadedIndexes:
             self._jobs.register(loaded.directory, loaded.snapshot, loaded.token)
         else:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
-            self._hook.queries.register(loaded.directory, loaded.token, packed_files(table))
+            self._hook.queries.register(loaded.directory, loaded.token, file_table(table).to_pieces())
         loaded.is_registered = True
         record = loaded.snapshot.record if loaded.snapshot.is_ours else None
         source = f"commit {record.number}" if record else "metadata of another program"

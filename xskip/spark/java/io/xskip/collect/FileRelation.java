@@ -12,10 +12,10 @@ import io.xskip.listing.IndexedFileIndex;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
+import io.xskip.protocol.FileTable;
 import io.xskip.read.KnownClasses;
 import io.xskip.read.ReadProfile;
 import io.xskip.read.ReadSchema;
-import io.xskip.snapshot.FileTable;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -211,7 +211,7 @@ public final class FileRelation {
     if (listing == null) {
       Option<SparkSession> before = SparkCompat.enter(session);
       try {
-        listing = new FileListing(list());
+        listing = new FileListing(list(), relation.partitionSchema());
       } finally {
         SparkCompat.activate(before);
       }
@@ -228,11 +228,6 @@ public final class FileRelation {
       directories.add((PartitionDirectory) listed.next());
     }
     return directories;
-  }
-
-  /** Returns the values of each partition as JSON, see {@link FileListing#partitionValues}. */
-  public String partitionValues() {
-    return listing().partitionValues(relation.partitionSchema());
   }
 
   /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */

@@ -1,19 +1,13 @@
 package io.xskip.files;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
-import io.xskip.common.Json;
-import java.io.ByteArrayOutputStream;
-import java.io.FileOutputStream;
-import java.io.IOException;
-import java.io.OutputStream;
+import io.xskip.protocol.FileTableWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -24,31 +18,19 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
-/**
- * A listing in the packed form in which Python reads it: arrays in base 64 with an entry per file,
- * in the order of the partitions.
- */
+/** A listing, which Python reads as a table of its files in the order of the partitions. */
 public final class FileListing {
-  /** The length for which a buffer reserves space per path. */
-  private static final int TYPICAL_PATH_LENGTH = 64;
-
   private final List<PartitionDirectory> directories;
-  private final List<FileStatus> files;
-  private final long[] partitions;
+  private final StructType schema;
+  private final List<FileStatus> files = new ArrayList<>();
 
-  public FileListing(List<PartitionDirectory> directories) {
+  /** Creates a listing of directories whose values Python reads by the partition columns. */
+  public FileListing(List<PartitionDirectory> directories, StructType schema) {
     this.directories = directories;
-    int count = 0;
+    this.schema = schema;
     for (PartitionDirectory directory : directories) {
-      count += directory.files().length();
-    }
-    files = new ArrayList<>(count);
-    partitions = new long[count];
-    for (int partition = 0; partition < directories.size(); partition++) {
-      PartitionDirectory directory = (PartitionDirectory) directories.get(partition);
       scala.collection.Iterator<?> iterator = directory.files().iterator();
       while (iterator.hasNext()) {
-        partitions[files.size()] = partition;
         files.add(((FileStatusWithMetadata) iterator.next()).fileStatus());
       }
     }
@@ -63,7 +45,8 @@ public final class FileListing {
     }
     Seq<FileStatusWithMetadata> all = (Seq<FileStatusWithMetadata>) builder.result();
     InternalRow noValues = new GenericInternalRow(new Object[0]);
-    return new FileListing(Collections.singletonList(new PartitionDirectory(noValues, all)));
+    return new FileListing(
+        Collections.singletonList(new PartitionDirectory(noValues, all)), new StructType());
   }
 
   /** Returns the directories of the listing, one per partition. */
@@ -71,98 +54,40 @@ public final class FileListing {
     return directories;
   }
 
-  /**
-   * Returns three columns of int64, one after the other: the length of each file, its modification
-   * time in milliseconds, and its partition as a position in {@link #partitionValues}.
-   */
-  public String numbers() {
-    int count = files.size();
-    long[] numbers = new long[3 * count];
+  /** Returns the number of files. */
+  public int count() {
+    return files.size();
+  }
+
+  /** Returns the files with their decoded paths without scheme and authority. */
+  public FileTableWriter table() {
+    FileTableWriter table = new FileTableWriter(files.size());
     int i = 0;
-    for (FileStatus file : files) {
-      numbers[i] = file.getLen();
-      numbers[count + i] = file.getModificationTime();
-      numbers[2 * count + i] = partitions[i];
-      i++;
+    for (int partition = 0; partition < directories.size(); partition++) {
+      PartitionDirectory directory = (PartitionDirectory) directories.get(partition);
+      table.addPartition(ValueEncoder.row(directory.values(), schema));
+      for (int end = i + directory.files().length(); i < end; i++) {
+        FileStatus file = (FileStatus) files.get(i);
+        String path = file.getPath().toUri().getPath();
+        table.add(file.getLen(), file.getModificationTime(), partition, path);
+      }
     }
-    return Bytes.text(Bytes.bytes(numbers));
-  }
-
-  /** Returns the decoded paths without scheme and authority, separated by NUL. */
-  public String names() {
-    return packedNames().text();
-  }
-
-  /** Writes the bytes of {@link #names} to a local file, which takes less time than base 64. */
-  public void writeNames(String file) throws IOException {
-    FileOutputStream out = new FileOutputStream(file);
-    try {
-      packedNames().writeTo(out);
-    } finally {
-      out.close();
-    }
-  }
-
-  private PathWriter packedNames() {
-    PathWriter writer = new PathWriter(files.size());
-    for (FileStatus file : files) {
-      writer.add(file.getPath().toUri().getPath());
-    }
-    return writer;
+    return table;
   }
 
   /**
-   * Returns the full Hadoop paths of files, separated by NUL.
+   * Returns the full Hadoop paths of files, separated by NUL, in base 64.
    *
    * @param positions the positions of the files as int64
    */
   public String paths(byte[] positions) {
-    long[] chosen = Bytes.longs(positions);
-    PathWriter writer = new PathWriter(chosen.length);
-    for (long position : chosen) {
-      Path path = ((FileStatus) files.get((int) position)).getPath();
-      writer.add(path.toString());
-    }
-    return writer.text();
-  }
-
-  /** Returns the values of each partition, as a JSON array of arrays. */
-  public String partitionValues(final StructType schema) {
-    return Json.text(
-        new Json.Value() {
-          @Override
-          public void writeTo(JsonGenerator json) throws IOException {
-            json.writeStartArray();
-            for (PartitionDirectory directory : directories) {
-              ValueEncoder.writeRow(json, directory.values(), schema);
-            }
-            json.writeEndArray();
-          }
-        });
-  }
-
-  /** Joins texts with NUL. */
-  private static final class PathWriter {
-    private final ByteArrayOutputStream buffer;
-
-    PathWriter(int count) {
-      buffer = new ByteArrayOutputStream(TYPICAL_PATH_LENGTH * count);
-    }
-
-    void add(String path) {
-      if (buffer.size() > 0) {
-        buffer.write(0);
+    StringBuilder paths = new StringBuilder();
+    for (long position : Bytes.longs(positions)) {
+      if (paths.length() > 0) {
+        paths.append('\0');
       }
-      byte[] bytes = path.getBytes(StandardCharsets.UTF_8);
-      buffer.write(bytes, 0, bytes.length);
+      paths.append(((FileStatus) files.get((int) position)).getPath());
     }
-
-    void writeTo(OutputStream out) throws IOException {
-      buffer.writeTo(out);
-    }
-
-    String text() {
-      return Bytes.text(buffer.toByteArray());
-    }
+    return Bytes.text(paths.toString().getBytes(StandardCharsets.UTF_8));
   }
 }

@@ -8,7 +8,7 @@ import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
-import io.xskip.snapshot.FileTable;
+import io.xskip.protocol.FileTable;
 import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.TableOrdinals;
 import java.lang.ref.SoftReference;

@@ -14,6 +14,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /** The scans of a DataFrame's query. Their files are listed without running the query. */
@@ -135,6 +136,6 @@ public final class PhysicalScans {
       Explanation.end();
       SparkCompat.activate(before);
     }
-    return new FileListing(directories);
+    return new FileListing(directories, new StructType());
   }
 }

@@ -3,7 +3,7 @@ package io.xskip.quixlake;
 import io.xskip.common.Bytes;
 import io.xskip.common.SparkCompat;
 import io.xskip.listing.IndexedFileIndex;
-import io.xskip.snapshot.FileTable;
+import io.xskip.protocol.FileTable;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;

@@ -5,10 +5,10 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.connection.HookState;
 import io.xskip.listing.IndexedFileIndex;
 import io.xskip.location.IndexLocation;
+import io.xskip.protocol.Answer;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.Snapshots;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -23,9 +23,6 @@ import scala.collection.immutable.VectorBuilder;
  * reads all files of the listing, unless the session is in strict mode.
  */
 public final class ScanPruner {
-  /** The first byte of an answer that refuses a query in strict mode; the reason follows. */
-  private static final byte REFUSAL = 'E';
-
   private final ScanContext context;
   private final FileIndex index;
   private final Seq<Expression> partitionFilters;
@@ -149,12 +146,13 @@ public final class ScanPruner {
     PruningRequest request = new PruningRequest(location, context, dataFilters);
     byte[] bytes = request.send();
     long received = System.nanoTime();
-    if (bytes != null && bytes.length > 0 && bytes[0] == REFUSAL) {
-      refusal = new String(bytes, 1, bytes.length - 1, StandardCharsets.UTF_8);
+    Answer parsed = Answer.parse(bytes);
+    refusal = parsed.refusal();
+    if (refusal != null) {
       return;
     }
     FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-    PruningAnswer answer = PruningAnswer.parse(bytes, snapshot, location.names());
+    PruningAnswer answer = PruningAnswer.of(parsed, snapshot, location.names());
     if (listing == null) {
       listing = ((IndexedFileIndex) index).listFiles(partitionFilters, dataFilters, answer);
     } else {

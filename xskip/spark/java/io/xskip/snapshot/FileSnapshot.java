@@ -1,6 +1,8 @@
 package io.xskip.snapshot;
 
+import io.xskip.common.PathHash;
 import io.xskip.common.RootNames;
+import io.xskip.protocol.FileTable;
 import java.lang.ref.SoftReference;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;

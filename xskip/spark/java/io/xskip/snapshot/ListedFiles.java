@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Bytes;
 import io.xskip.common.Json;
 import io.xskip.common.RootNames;
+import io.xskip.protocol.Answer;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
@@ -23,7 +24,7 @@ public final class ListedFiles {
   private final int[][] ordinals;
   private final WeakReference<FileOrdinals[]> listing;
   private final RootNames names;
-  private final SkipBits answer;
+  private final Answer answer;
   private final int count;
 
   /**
@@ -33,7 +34,7 @@ public final class ListedFiles {
    * @param listing the files of a listing, or null
    * @param names the names of the root, or null if it has only one
    */
-  ListedFiles(BitSet unlistedOrdinals, FileOrdinals[] listing, RootNames names, SkipBits answer) {
+  ListedFiles(BitSet unlistedOrdinals, FileOrdinals[] listing, RootNames names, Answer answer) {
     this.unlistedOrdinals = unlistedOrdinals == null ? new BitSet() : unlistedOrdinals;
     this.listing = new WeakReference<>(listing);
     this.names = names;

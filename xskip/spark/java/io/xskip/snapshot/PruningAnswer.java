@@ -2,6 +2,8 @@ package io.xskip.snapshot;
 
 import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.RootNames;
+import io.xskip.protocol.Answer;
+import io.xskip.protocol.FileTable;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -24,7 +26,7 @@ public final class PruningAnswer {
   /** The names of the root, or null if it has only one. */
   private final RootNames names;
 
-  private final SkipBits bits;
+  private final Answer bits;
 
   private final PruningCounts counts = new PruningCounts();
 
@@ -34,21 +36,22 @@ public final class PruningAnswer {
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
 
-  private PruningAnswer(FileSnapshot snapshot, RootNames names, SkipBits bits) {
+  private PruningAnswer(FileSnapshot snapshot, RootNames names, Answer bits) {
     this.snapshot = snapshot;
     this.names = names;
     this.bits = bits;
   }
 
   /**
-   * Parses an answer.
+   * Applies an answer to the files of a snapshot.
    *
-   * @param bytes the answer, or null
    * @param snapshot the present snapshot of the index, or null
    * @param names the names of the root, or null if it has only one
    */
-  public static PruningAnswer parse(byte[] bytes, FileSnapshot snapshot, RootNames names) {
-    return new PruningAnswer(snapshot, names, SkipBits.parse(bytes, snapshot));
+  public static PruningAnswer of(Answer answer, FileSnapshot snapshot, RootNames names) {
+    Answer usable =
+        snapshot == null ? Answer.NONE : answer.about(snapshot.token(), snapshot.count());
+    return new PruningAnswer(snapshot, names, usable);
   }
 
   /** Returns how many indexes the answer is based on; 0 if it keeps all files. */

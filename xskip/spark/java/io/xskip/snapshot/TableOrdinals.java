@@ -1,5 +1,6 @@
 package io.xskip.snapshot;
 
+import io.xskip.protocol.FileTable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;

@@ -1,11 +1,12 @@
-package io.xskip.snapshot;
+package io.xskip.protocol;
 
+import io.xskip.common.PathHash;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The files of a snapshot in the binary form in which Python sends them. A file's position in the
+ * Files in the binary form in which Python and the hook exchange them. A file's position in the
  * table is its ordinal. The table consists of these parts, all numbers little-endian:
  *
  * <ul>
@@ -78,7 +79,7 @@ public final class FileTable {
   }
 
   /** Returns the hash of a file's path in UTF-8. */
-  long pathHash(int i, long seed) {
+  public long pathHash(int i, long seed) {
     return PathHash.of(bytes, start(i), start(i + 1) - start(i), seed);
   }
 

@@ -1,0 +1,63 @@
+"""The answer to a request of the hook, in sections. Rules: specs/jvm-protocol.rst, [JVM-AN]."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Answer", "Refusal", "Section"]
+
+
+class Section(IntEnum):
+    """The sections of an answer, by their numbers in the message."""
+
+    #: A bit for each file: the file certainly holds no matching row.
+    SKIP = 1
+    #: A bit for each file: all rows of the file certainly match.
+    WHOLE = 2
+    #: An int64 for each file: the number of rows; -1 if it is unknown.
+    ROWS = 3
+    #: The ranges of the files that can hold matching rows.
+    RANGES = 4
+    #: An int64 for each file: the number of bytes that the query needs of the file.
+    SIZES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the statistics say of the files of a snapshot."""
+
+    #: The number by which the hook knows the snapshot.
+    token: int
+    #: The number of indexes whose statistics the answer is based on, for texts.
+    indexes: int
+    #: Whether the answer holds only for files with the partition values of the snapshot.
+    uses_partitions: bool
+    sections: Mapping[Section, bytes]
+
+    @staticmethod
+    def bits(mask: npt.NDArray[np.bool_]) -> bytes:
+        """Return the content of a section with a bit for each file, the lowest bit of each byte first."""
+        return np.packbits(mask, bitorder="little").tobytes()
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        header = b"A" + struct.pack("<?iq", self.uses_partitions, self.indexes, self.token)
+        parts = (struct.pack("<ii", number, len(content)) + content for number, content in self.sections.items())
+        return header + b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer to a request in strict mode whose query must fail."""
+
+    reason: str
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        return b"E" + self.reason.encode()
