@@ -58,7 +58,7 @@ def main() -> int:
         spark.stop()
     sys.stdout.write(
         f"seeds {asked.seed} to {seed - 1}: {total.pairs:,} pairs, {total.skipped:,} skipped, "
-        f"{total.matching:,} matching, "
+        f"{total.matching:,} matching, {total.whole:,} wholly, "
         f"{total.predicates:,} predicates of which Spark refused {total.refused:,}, {len(scripts)} wrong, "
         f"{time.monotonic() - started:.0f} s\n"
     )

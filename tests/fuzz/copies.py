@@ -26,6 +26,9 @@ from tests.fuzz.paths import Bounds, Naming, union
 from tests.fuzz.plans import ALL_KEYS, Plan
 from tests.fuzz.tree import Tree
 from xskip.errors import DatasetError
+from xskip.pruning.complement import complement, matching_wholly
+from xskip.pruning.prune import requirements
+from xskip.pruning.translate import translate
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.engine import engine_of
 
@@ -115,6 +118,8 @@ class Copies:
     passed_over: dict[str, set[int]] = field(default_factory=dict)
     stored: StructType | None = None
     paths: dict[int, str] = field(default_factory=dict)
+    #: The files all of whose rows match, for each predicate of :meth:`truth`.
+    whole: dict[Tree, set[int]] = field(default_factory=dict)
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
         """Write the files, and one copy with indexes for each kind."""
@@ -214,12 +219,15 @@ class Copies:
         try:
             columns = [F.expr(str(tree)).alias(name) for name, tree in zip(names, asked, strict=True)]
             df = self.read(PLAIN).select(number().alias("__n"), *columns)
-            rows = df.groupBy("__n").agg(*(F.max(name).alias(name) for name in names)).collect()
+            some = (F.max(name).alias(name) for name in names)
+            every = (F.min(F.coalesce(name, F.lit(False))).alias(f"{name}_every") for name in names)
+            rows = df.groupBy("__n").agg(*some, *every).collect()
         except REFUSALS:
             if len(asked) == 1:
                 return {}
             half = len(asked) // 2
             return self.truth(asked[:half]) | self.truth(asked[half:])
+        self.whole |= {tree: {row["__n"] for row in rows if row[f"_{k}_every"]} for k, tree in enumerate(asked)}
         found = {tree: {row["__n"] for row in rows if row[f"_{k}"]} for k, tree in enumerate(asked)}
         return {tree: files - set(self.plan.damaged) for tree, files in found.items()}
 
@@ -247,6 +255,25 @@ class Copies:
             return self._selected(self.read(PLAIN), tree)
         except (*REFUSALS, DatasetError):  # xskip names the cause in an error of its own
             return None
+
+    def wrongly_whole(self, kind: str, tree: Tree, kept: set[int]) -> tuple[set[int], set[int]]:
+        """Return the kept files that match wholly by the index in the latest query, and those of them that do not.
+
+        The predicate is that of the query, and :meth:`truth` knows it.
+        """
+        engine = engine_of(self.spark)
+        trace = engine.trace(engine.hook.queries.last_scan())
+        evidence = trace.evidence if trace is not None else None
+        snapshot = evidence.snapshot() if evidence is not None else None
+        if trace is None or evidence is None or snapshot is None or trace.decoded is None:
+            return set(), set()
+        needed = requirements(translate(complement(trace.decoded), evidence.catalog))
+        table = snapshot.load_proven(needed, evidence.profile)
+        with evidence.evaluator.collecting():  # a function without results decides nothing
+            whole = matching_wholly(trace.decoded, evidence.catalog, table)
+        names = table.files.names.filter(pa.array(whole)).to_pylist()
+        claimed = {number_of(name) for name in names} & kept - set(self.plan.damaged) - self.passed_over[kind]
+        return claimed, claimed - self.whole[tree]
 
     def _selected(self, frame: DataFrame, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook

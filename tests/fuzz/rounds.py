@@ -36,11 +36,12 @@ _OF_NAMED = 3
 
 @dataclass(slots=True)
 class Tally(Counts):
-    """The counts of pairs, skipped and matching files, and predicates."""
+    """The counts of pairs, of skipped, matching and wholly matching files, and of predicates."""
 
     pairs: int = 0
     skipped: int = 0
     matching: int = 0
+    whole: int = 0
     predicates: int = 0
     refused: int = 0
 
@@ -108,6 +109,10 @@ class Round:
             tally.matching += len(needed)
             if lost := self.copies.lost(kind, tree, needed, kept):
                 yield self._shrunk(kind, tree, min(lost))
+            whole, wrong = self.copies.wrongly_whole(kind, tree, kept)
+            tally.whole += len(whole)
+            if wrong:
+                yield replace(self._failure(kind, str(tree), min(wrong)), way="a file that matches wholly")
 
     def _frame(self, kind: str) -> DataFrame | None:
         """Return a copy as the queries read it, or None if Spark refuses."""

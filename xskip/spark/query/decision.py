@@ -10,6 +10,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult
+from xskip.pruning.translate import IndexCatalog
 from xskip.spark.catalyst.evaluator import Evaluator
 
 __all__ = ["Decision", "Evidence", "ScanTrace"]
@@ -23,6 +24,8 @@ class Evidence:
     ----------
     clause : Clause
         The clause that was evaluated.
+    catalog : IndexCatalog
+        The indexes and partition columns that the query can use.
     snapshot : weakref.ref of Snapshot
         The snapshot. A report does not keep the metadata of a former snapshot in memory.
     profile : ReadProfile
@@ -32,6 +35,7 @@ class Evidence:
     """
 
     clause: Clause
+    catalog: IndexCatalog
     snapshot: weakref.ref[Snapshot]
     profile: ReadProfile
     evaluator: Evaluator

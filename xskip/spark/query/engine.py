@@ -199,7 +199,7 @@ class Engine:
             result = self._prune_by_job(loaded, clause, profile)
         else:
             result = prune_in_driver(clause, snapshot.load_proven(needed, profile), evaluator)
-            evidence = Evidence(clause, weakref.ref(snapshot), profile, evaluator)
+            evidence = Evidence(clause, catalog, weakref.ref(snapshot), profile, evaluator)
         trace = ScanTrace(
             str(predicate),
             replace(result, skip=np.zeros(0, bool)),

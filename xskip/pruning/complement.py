@@ -1,0 +1,81 @@
+"""Files all of whose rows match: none can satisfy the complement of the predicate. Rules: [PRU-CO]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from xskip.clauses.clause import Mask, Trace, evaluate, is_false
+from xskip.expressions.operands import Cast, Elements, Operand
+from xskip.expressions.predicate import (
+    And,
+    ColumnComparison,
+    Constant,
+    Equivalent,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    Or,
+    Predicate,
+    Unknown,
+    negate,
+)
+from xskip.expressions.reasons import UnsupportedNode
+from xskip.metadata.table import MetadataTable
+from xskip.pruning.translate import IndexCatalog, translate
+
+__all__ = ["complement", "matching_wholly"]
+
+
+def complement(predicate: Predicate) -> Predicate:
+    """Return a predicate that is TRUE for every row for which ``predicate`` is not TRUE, so FALSE or NULL [PRU-CO-1].
+
+    >>> from xskip.expressions import Column, Comparison, Op
+    >>> a = Column(("a",), "int")
+    >>> print(complement(And((Comparison(Op.LT, a, 5), IsNotNull(a)))))
+    ((a >= ? OR a IS NULL) OR a IS NULL)
+    """
+    match predicate:
+        # a conjunction is not TRUE if and only if a child is not TRUE, a disjunction if and only if no child is TRUE
+        case And(children):
+            return Or(tuple(map(complement, children)))
+        case Or(children):
+            return And(tuple(map(complement, children)))
+        case Equivalent(children):
+            return Equivalent(tuple(map(complement, children)))
+        case Constant(value):
+            return Constant(value is not True)
+        case Unknown():
+            return predicate
+        case IsNull(operand):
+            return IsNotNull(operand)
+        case IsNotNull(operand):
+            return IsNull(operand)
+        case ColumnComparison(op, left, right):
+            return Or((ColumnComparison(op.negated, left, right), *_null_tests((left, right))))
+        case In(_, ()) | NotIn(_, _, True):
+            return Constant(True)  # the leaf is TRUE for no row
+        case In(operand, values):  # where the list has NULL, the leaf is NULL for a value that the list lacks
+            return _or_null(NotIn(operand, values), operand)
+        case leaf:
+            return _or_null(negate(leaf), leaf.operand)
+
+
+def _or_null(negation: Predicate, operand: Operand) -> Predicate:
+    # a leaf about an element of an array stands for one about some element, whose NULL says nothing of the others
+    if isinstance(operand, Elements):
+        return Unknown(UnsupportedNode("the complement of conditions on elements of an array"))
+    return Or((negation, *_null_tests((operand,))))
+
+
+def _null_tests(operands: Iterable[Operand]) -> Iterable[Predicate]:
+    # a widening cast is NULL exactly where its column is
+    return (IsNull(operand.column if isinstance(operand, Cast) else operand) for operand in operands)
+
+
+def matching_wholly(predicate: Predicate, catalog: IndexCatalog, table: MetadataTable) -> Mask:
+    """Return the files all of whose rows satisfy a predicate for certain: True for each such file [PRU-CO-3]."""
+    clause = translate(complement(predicate), catalog)
+    return is_false(evaluate(clause, table, np.full(len(table), True), Trace()))
