@@ -16,7 +16,7 @@ PACKAGE = ROOT / "xskip"
 #: cycles, and from those before it.
 LAYERS = (
     "errors", "paths", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
-    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone", "protocol",
+    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "protocol", "engine", "standalone",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
     "indexing", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
@@ -25,7 +25,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 PARQUET = {
     "spark.collect.collector",
     "spark.collect.parquet_footers",
-    "spark.query.row_group_pruning",
+    "engine.row_group_pruning",
     "cli.demo",
     "quixlake.descriptors",
     "quixlake.custom_metadata_files",

@@ -356,8 +356,8 @@ INTERRUPTED = {
         SparkSession.Builder.getOrCreate = lambda self: (start(self), os.kill(os.getpid(), signal.SIGINT))[0]
     """,
     "in an answer to Spark, which hides all exceptions": """
-        from xskip.spark.query.engine import Engine
-        Engine._decide = lambda self, request: os.kill(os.getpid(), signal.SIGINT)
+        from xskip.spark.query.engine import SparkEngine
+        SparkEngine._decide = lambda self, request: os.kill(os.getpid(), signal.SIGINT)
     """,
     "in code that hides the exception and never ends": """
         from xskip import SkippingIndex

@@ -18,15 +18,15 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
+import xskip.engine.loaded_indexes as indexes_module
 import xskip.metadatastore.snapshot as snapshot_module
 import xskip.spark.query.engine as engine_module
-import xskip.spark.query.loaded_indexes as indexes_module
 from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
+from xskip.engine import selection
+from xskip.engine.decision import Decision
 from xskip.errors import MetadataNotFoundError, RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.spark.query import driver_pruning
-from xskip.spark.query.decision import Decision
 
 ALL = {"f0", "f1", "f2"}
 
@@ -234,12 +234,12 @@ def test_a_removed_directory_counts_as_no_index(case: Case, caplog: pytest.LogCa
 
 
 PLACES = {
-    "translate": (engine_module, "translate"),
-    "prune": (driver_pruning, "prune"),
+    "translate": (selection, "translate"),
+    "prune": (selection, "prune"),
     "load": (Snapshot, "load"),
     "to_predicate": (engine_module, "to_predicate"),
     "open_snapshot": (indexes_module, "open_snapshot"),
-    "requirements": (engine_module, "requirements"),
+    "requirements": (selection, "requirements"),
     "reading": (snapshot_module, "differences"),
 }
 
@@ -301,8 +301,10 @@ def test_a_missing_dataset_is_sparks_own_error(case: Case) -> None:
 
 
 WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
-    "of another snapshot": lambda answer: answer[:1] + struct.pack(">q", 10**9) + answer[9:],
-    "bitmap cut short": lambda answer: answer[:9],
+    "of another snapshot": lambda answer: answer[:6] + struct.pack("<q", 10**9) + answer[14:],
+    "bitmap cut short": lambda answer: answer[:-1],
+    "without a bitmap": lambda answer: answer[:14],
+    "header cut short": lambda answer: answer[:9],
     "another letter": lambda answer: b"X" + answer[1:],
     "empty": lambda answer: answer[:0],
 }
@@ -311,7 +313,7 @@ WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("name", WRONG_ANSWERS)
 def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     engine = xskip.spark.query.engine.engine_of(case.spark)
-    original = engine_module.Engine._prune
+    original = engine_module.SparkEngine._prune
 
     def spoilt(self: Any, *args: Any) -> Decision:
         decision = original(self, *args)
@@ -321,7 +323,7 @@ def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pyte
     case.spark.conf.set("spark.xskip.strict", "true")  # an error in Python would fail the query
     engine.forget_all()
     with monkeypatch.context() as patched:
-        patched.setattr(engine_module.Engine, "_prune", spoilt)
+        patched.setattr(engine_module.SparkEngine, "_prune", spoilt)
         assert opened_files(case.query()) == ALL
         assert [row.a for row in case.query().collect()] == [1]
     engine.forget_all()

@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import assert_same_rows, index, kept, spoiled, write_once
 from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
+from xskip.engine import loaded_indexes
 from xskip.metadatastore import codec
 from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.query import distributed_pruning, loaded_indexes
+from xskip.spark.query import distributed_pruning
 from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
@@ -317,9 +318,7 @@ def test_metadata_that_only_the_driver_can_read(
 
 def test_metadata_of_another_program() -> None:
     """[PRU-JB-6] Jobs do not prune metadata of other programs."""
-    assert "another program" in distributed_pruning.driver_only_reason(
-        Snapshot(LiveSnapshot(None, (), foreign=True), ())
-    )
+    assert "another program" in loaded_indexes.driver_only_reason(Snapshot(LiveSnapshot(None, (), foreign=True), ()))
 
 
 def test_workers_need_no_installation() -> None:

@@ -267,10 +267,10 @@ class Copies:
         snapshot = evidence.snapshot() if evidence is not None else None
         if trace is None or evidence is None or snapshot is None or trace.decoded is None:
             return set(), set()
-        needed = requirements(translate(complement(trace.decoded), evidence.catalog))
+        needed = requirements(translate(complement(trace.decoded), evidence.selection.catalog))
         table = snapshot.load_proven(needed, evidence.profile)
-        with evidence.evaluator.collecting():  # a function without results decides nothing
-            whole = matching_wholly(trace.decoded, evidence.catalog, table)
+        with evidence.functions.collecting():  # a function without results decides nothing
+            whole = matching_wholly(trace.decoded, evidence.selection.catalog, table)
         names = table.files.names.filter(pa.array(whole)).to_pylist()
         claimed = {number_of(name) for name in names} & kept - set(self.plan.damaged) - self.passed_over[kind]
         return claimed, claimed - self.whole[tree]

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.api.bound_spread import RuledOut, ruled_out_by_bounds
+from xskip.engine.usage import DatasetUsage
 from xskip.expressions.evaluate import sort_key
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
 from xskip.results.render import percentage
-from xskip.spark.query.usage import DatasetUsage
 
 __all__ = ["advise"]
 

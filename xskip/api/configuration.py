@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xskip.results.settings_list import SettingsList, SettingValue
 from xskip.settings import PREFIX, SETTINGS, Setting, similar_key
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def settings(spark: SparkSession) -> SettingsList:
     return SettingsList((*known, *_unknown(spark, configured)))
 
 
-def _value(engine: Engine, spark: SparkSession, setting: Setting[object], text: str | None) -> SettingValue:
+def _value(engine: SparkEngine, spark: SparkSession, setting: Setting[object], text: str | None) -> SettingValue:
     origin = "default" if text is None else _origin(spark, setting.key, text)
     if not text:
         wide = engine.settings.process_wide(setting.key)

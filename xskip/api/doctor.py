@@ -24,7 +24,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
 from xskip.spark.bridge.packages import spark_package
 from xskip.spark.bridge.sessions import clone_session
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +99,7 @@ def _not_checked(name: str) -> Check:
     return Check(name, "failure", "not checked, because operations refuse the settings", "correct the settings")
 
 
-def _java(engine: Engine) -> Check:
+def _java(engine: SparkEngine) -> Check:
     version = str(engine.hook.gateway.jvm.java.lang.System.getProperty("java.version"))
     major = int(version.split(".", maxsplit=1)[0].split("-", maxsplit=1)[0])
     if major < MINIMUM_JAVA:
@@ -123,7 +123,7 @@ def _spark(spark: SparkSession) -> Check:
     return Check("spark", "ok", found)
 
 
-def _avro(spark: SparkSession, engine: Engine) -> Check:
+def _avro(spark: SparkSession, engine: SparkEngine) -> Check:
     clone = clone_session(engine.hook, spark, {ENABLED.key: "false"})
     with temporary_folder("doctor") as folder:
         try:
@@ -137,7 +137,7 @@ def _avro(spark: SparkSession, engine: Engine) -> Check:
     return Check("spark-avro", "ok", "Spark reads Avro files")
 
 
-def _skipping(spark: SparkSession, engine: Engine) -> Check:
+def _skipping(spark: SparkSession, engine: SparkEngine) -> Check:
     if not engine.hook.is_installed(spark):
         return Check("skipping", "warning", "off in this session", "call xskip.enable(spark)")
     setting = engine.settings.configured(spark).get(ENABLED.key, "")
@@ -146,7 +146,7 @@ def _skipping(spark: SparkSession, engine: Engine) -> Check:
     return Check("skipping", "ok", "on in this session")
 
 
-def _settings(spark: SparkSession, engine: Engine) -> Iterator[Check]:
+def _settings(spark: SparkSession, engine: SparkEngine) -> Iterator[Check]:
     configured = engine.settings.configured(spark)
     problems = list(problems_of(configured))
     for problem in problems:
@@ -157,7 +157,7 @@ def _settings(spark: SparkSession, engine: Engine) -> Iterator[Check]:
         yield Check("settings", "ok", f"{len(configured)} set, all valid")
 
 
-def _file_systems(spark: SparkSession, engine: Engine, path: str | None) -> Iterator[Check]:
+def _file_systems(spark: SparkSession, engine: SparkEngine, path: str | None) -> Iterator[Check]:
     """Check that directories can be listed: the default file system, the base location, and the dataset."""
     locations = engine.hook.locations
     places = {"the default file system": "/"}
@@ -181,7 +181,7 @@ def _file_systems(spark: SparkSession, engine: Engine, path: str | None) -> Iter
                 )
 
 
-def _round_trip(spark: SparkSession, engine: Engine) -> Check:
+def _round_trip(spark: SparkSession, engine: SparkEngine) -> Check:
     """Write a dataset of two files, index it, query it with skipping, and remove it."""
     settings = {ENABLED.key: "true", STRICT.key: "false", "spark.xskip.evaluate": "false"}
     clone = clone_session(engine.hook, spark, settings)
@@ -195,7 +195,7 @@ def _round_trip(spark: SparkSession, engine: Engine) -> Check:
         storage_for(engine.hook, root).remove_tree(root)
 
 
-def _tried(session: SparkSession, engine: Engine, root: str) -> Check:
+def _tried(session: SparkSession, engine: SparkEngine, root: str) -> Check:
     session.range(0, _ROWS, 1, 2).write.parquet(root)
     index = SkippingIndex.for_path(session, root)
     index.create([MinMax("id")], progress=False)
@@ -214,7 +214,7 @@ def _tried(session: SparkSession, engine: Engine, root: str) -> Check:
     return Check("round trip", "ok", f"wrote, indexed and queried {root}: 1 of 2 files read")
 
 
-def _indexes(spark: SparkSession, engine: Engine) -> Iterator[Check]:
+def _indexes(spark: SparkSession, engine: SparkEngine) -> Iterator[Check]:
     found = list(list_indexes(spark))
     if not found:
         base = base_location(spark, engine)
@@ -226,7 +226,7 @@ def _indexes(spark: SparkSession, engine: Engine) -> Iterator[Check]:
         yield Check("index", "ok", f"{len(found) - _MAX_DATASETS} further indexes, not checked", "pass the path of one")
 
 
-def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
+def _index(spark: SparkSession, engine: SparkEngine, path: str) -> Check:
     """Compare the index of a path with its dataset, which is read in the format that the index records."""
     locations = engine.hook.locations.of_path(spark, engine.hook.locations.qualified(path))
     for location in locations:

@@ -21,7 +21,7 @@ from xskip.settings import PLACES
 from xskip.spark.collect.arrow_schema import arrow_schema
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -30,13 +30,13 @@ __all__ = ["select_files"]
 
 
 def select_files(
-    engine: Engine, source: Source, predicate: str | Column, options: Mapping[str, str], *, require_index: bool
+    engine: SparkEngine, source: Source, predicate: str | Column, options: Mapping[str, str], *, require_index: bool
 ) -> FileList:
     """Return the files that a query with a predicate must read.
 
     Parameters
     ----------
-    engine : Engine
+    engine : SparkEngine
         The engine of the session's JVM.
     source : Source
         The opened dataset.
@@ -93,7 +93,7 @@ def _has_index(source: Source) -> bool:
         return True
 
 
-def _unused(engine: Engine, source: Source, before: int) -> tuple[tuple[tuple[str, str], ...], str]:
+def _unused(engine: SparkEngine, source: Source, before: int) -> tuple[tuple[tuple[str, str], ...], str]:
     """Return the parts of the predicate that the scan could not use, and why it did not use the index."""
     scans = [scan for scan in engine.hook.queries.scans_after(before) if scan.root == source.root]
     trace = engine.trace(scans[-1].id) if scans else None

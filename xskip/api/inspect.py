@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.api.advise import advise
 from xskip.api.upkeep import IndexUpkeep
+from xskip.engine.usage import DatasetUsage, IndexUsage
 from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
@@ -25,7 +26,6 @@ from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
-from xskip.spark.query.usage import DatasetUsage, IndexUsage
 from xskip.types.datatypes import Storage, value_type
 
 __all__ = ["IndexInspection"]

@@ -40,7 +40,7 @@ from xskip.results.history import AdoptionResult, History, VacuumResult
 from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RemovalResult, RotationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.listing import list_files
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -336,11 +336,11 @@ class IndexMaintenance:
         hook = engine_of(self._spark).hook
         return retry_conflicts(attempt, partial(storage_for, hook))
 
-    def _check_settings(self) -> Engine:
+    def _check_settings(self) -> SparkEngine:
         engine = engine_of(self._spark)
         engine.settings.check(self._spark)
         return engine
 
-    def _open(self) -> tuple[Engine, Source]:
+    def _open(self) -> tuple[SparkEngine, Source]:
         engine = self._check_settings()
         return engine, open_source(self._spark, engine, self._reader)

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from xskip.engine.decision import ScanTrace
 from xskip.errors import SettingError
 from xskip.expressions.shown_values import leaf_texts, text_with_values
 from xskip.metadatastore.commit_records import list_records
@@ -20,8 +21,7 @@ from xskip.results.render import time_text
 from xskip.results.skipping_report import ScanReport, SkippingReport
 from xskip.settings import LOCATION, REPORT_VALUES
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.query.decision import ScanTrace
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 from xskip.spark.query.scan_files import ScanListing
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ReportMaker:
 
     Parameters
     ----------
-    engine : Engine
+    engine : SparkEngine
         The engine that answered the scans.
     spark : SparkSession
         The session, whose settings decide whether reports show the values of filters.
@@ -52,7 +52,7 @@ class ReportMaker:
         The hook's operations for queries.
     """
 
-    def __init__(self, engine: Engine, spark: SparkSession) -> None:
+    def __init__(self, engine: SparkEngine, spark: SparkSession) -> None:
         self._engine = engine
         self._spark = spark
         self.calls: QueryCalls = engine.hook.queries
@@ -176,12 +176,14 @@ class Shown:
 _DEFAULT = Shown()
 
 
-def report_of(engine: Engine, records: Iterable[ScanRecord]) -> SkippingReport:
+def report_of(engine: SparkEngine, records: Iterable[ScanRecord]) -> SkippingReport:
     """Return the report on requests of scans, without values."""
     return SkippingReport(tuple(_scan_reports(engine, [(record, -1) for record in records], _DEFAULT)))
 
 
-def _scan_reports(engine: Engine, answered: Iterable[tuple[ScanRecord, int]], shown: Shown) -> Iterable[ScanReport]:
+def _scan_reports(
+    engine: SparkEngine, answered: Iterable[tuple[ScanRecord, int]], shown: Shown
+) -> Iterable[ScanReport]:
     """Return the reports on requests, each with the number of files that Spark has read; -1 if it is unknown.
 
     Requests about one dataset with the same filter and the same number and size of files count once: Spark can plan a
@@ -196,7 +198,7 @@ def _scan_reports(engine: Engine, answered: Iterable[tuple[ScanRecord, int]], sh
     return reports.values()
 
 
-def _dataset(engine: Engine, scan: ExecutedScan) -> str:
+def _dataset(engine: SparkEngine, scan: ExecutedScan) -> str:
     """Return the root path of a scan, or the name of its table if partition pruning has left no path."""
     return engine.hook.locations.normalized(scan.path) if scan.path else scan.table or "no path"
 

@@ -8,7 +8,7 @@ No code negates a clause: predicates are negated before they become clauses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -38,6 +38,7 @@ __all__ = [
     "evaluate",
     "is_false",
     "leaves",
+    "map_leaves",
     "subjects",
 ]
 
@@ -171,6 +172,19 @@ def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
             return
         case _:
             yield clause
+
+
+def map_leaves(clause: Clause, change: Callable[[IndexClause], Clause]) -> Clause:
+    """Return a clause with other clauses in place of its index clauses."""
+    match clause:
+        case AllOf(children):
+            return AllOf(tuple(map_leaves(child, change) for child in children))
+        case AnyOf(children):
+            return AnyOf(tuple(map_leaves(child, change) for child in children))
+        case Always() | Undetermined():
+            return clause
+        case _:
+            return change(clause)
 
 
 def subjects(clause: IndexClause | Undetermined) -> tuple[Subject, ...]:

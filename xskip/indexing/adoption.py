@@ -24,7 +24,7 @@ from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.history import AdoptionResult
 from xskip.spark.collect.listing import ListedFiles, list_files
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 __all__ = ["Adoption"]
 
@@ -33,7 +33,7 @@ __all__ = ["Adoption"]
 class Adoption:
     """An adoption of the index of a former place of a dataset."""
 
-    engine: Engine
+    engine: SparkEngine
     #: The opened dataset at its new place.
     source: Source
     #: The base location of all indexes; None if each index lies inside its dataset.

@@ -32,7 +32,7 @@ from xskip.results.operations import Progress, RefreshResult
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 __all__ = ["Build", "OnError"]
 
@@ -49,7 +49,7 @@ _MAX_SMALL = 16
 class Build:
     """A build of one index, which commits all its changes at once or changes nothing."""
 
-    engine: Engine
+    engine: SparkEngine
     source: Source
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption

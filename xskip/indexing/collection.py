@@ -17,7 +17,7 @@ from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 __all__ = ["chunk_ends", "chunks_of", "collect", "collector_of"]
 
@@ -27,7 +27,7 @@ _BYTES_PER_CORE = 512 << 20
 
 
 def collector_of(
-    engine: Engine,
+    engine: SparkEngine,
     source: Source,
     listed: ListedFiles,
     planned: tuple[PlannedIndex, ...],
@@ -39,7 +39,7 @@ def collector_of(
     return Collector(engine.hook, source.dataset, listed, planned, reading, footers, claims, costs or BuildCosts())
 
 
-def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:
+def chunks_of(engine: SparkEngine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:
     """Yield the positions of files in chunks that one job and the memory of the driver can hold.
 
     ``chosen`` are positions in the listing.

@@ -33,11 +33,11 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import IndexLocation, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.protocol.file_table import file_table
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
-from xskip.spark.collect.listing import file_table
 from xskip.spark.collect.relation import Dataset, KnownFiles
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 from xskip.types.datatypes import json_field, to_json
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Known(NamedTuple):
 class IndexedListing:
     """An index that can replace the listing, and the directories of its dataset that may have changed."""
 
-    engine: Engine
+    engine: SparkEngine
     reader: PathReader
     location: IndexLocation
     known: Known
@@ -187,7 +187,7 @@ class IndexedListing:
 
 
 def listing_from_index(
-    spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]
+    spark: SparkSession, engine: SparkEngine, reader: PathReader, recheck: Sequence[str]
 ) -> IndexedListing:
     """Find the directories that may have changed by their names, and take all other files from the index."""
     if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
@@ -199,7 +199,7 @@ def listing_from_index(
     return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed)
 
 
-def compare(spark: SparkSession, engine: Engine, reader: Reader) -> IndexedListing | None:
+def compare(spark: SparkSession, engine: SparkEngine, reader: Reader) -> IndexedListing | None:
     """Compare all files of a dataset on a local disk with the index, several times as fast as a listing by Spark.
 
     None says that Spark must list the dataset: if it is a table, not on a local disk or neither Parquet nor Avro, or if
@@ -220,7 +220,7 @@ def compare(spark: SparkSession, engine: Engine, reader: Reader) -> IndexedListi
     return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed) if changed else None
 
 
-def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> MetadataTable:
+def _load(engine: SparkEngine, snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> MetadataTable:
     """Load all files that an index knows, with their partitions, after a check that the index can replace a listing."""
     _check(snapshot, location, reader)
     _demand_no_log(engine, as_uri(location.root))
@@ -234,7 +234,7 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
     return table
 
 
-def _in_use(spark: SparkSession, engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
+def _in_use(spark: SparkSession, engine: SparkEngine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.locations.qualified(reader.path)
     chosen = [chosen_location(spark, engine, root, reader, reader.place)] if reader.place else None
     for location in chosen or engine.hook.locations.of_path(spark, root):
@@ -284,7 +284,7 @@ def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
         raise DatasetError("mergeSchema requires the schema of every file", where=reader.path, hint="specify a schema")
 
 
-def _demand_no_log(engine: Engine, directory: str) -> None:
+def _demand_no_log(engine: SparkEngine, directory: str) -> None:
     """Raise an error if a directory has the log of a stream, which Spark reads instead of the directory."""
     if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
         raise DatasetError(
@@ -292,7 +292,7 @@ def _demand_no_log(engine: Engine, directory: str) -> None:
         )
 
 
-def _of_ddl(engine: Engine, session: SparkSession, text: str) -> StructType:
+def _of_ddl(engine: SparkEngine, session: SparkSession, text: str) -> StructType:
     """Parse a schema in DDL in the JVM; PySpark's own parser would change the active session of the thread."""
     from pyspark.sql.types import StructType
 

@@ -17,7 +17,7 @@ from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
 from xskip.indexing.source import check_reading, open_source, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
 from xskip.results.operations import RefreshResult
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ class Refresh(Update):
         return partial(build.run, snapshot, found.in_question if found else None)
 
 
-def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
+def trusted(spark: SparkSession, engine: SparkEngine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
     """Find an index that can replace the listing, see :func:`~xskip.indexing.indexed_listing.listing_from_index`.
 
     A table has no such index, because its catalog or its transaction determines its files.

@@ -25,7 +25,7 @@ from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,14 +91,14 @@ class Source:
         return self.location.directory
 
 
-def base_location(spark: SparkSession, engine: Engine) -> str | None:
+def base_location(spark: SparkSession, engine: SparkEngine) -> str | None:
     """Return the configured base location of all indexes, or None if each index lies inside its dataset."""
     configured = engine.settings.of(spark, LOCATION)
     return engine.hook.locations.qualified(configured) if configured else None
 
 
 def open_source(
-    spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame], place: str = ""
+    spark: SparkSession, engine: SparkEngine, read: Callable[[SparkSession], DataFrame], place: str = ""
 ) -> Source:
     """Open a dataset for a build or for an operation on its index.
 
@@ -129,7 +129,7 @@ def open_source(
     return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound, is_known)
 
 
-def chosen_location(spark: SparkSession, engine: Engine, root: str, read: object, place: str) -> IndexLocation:
+def chosen_location(spark: SparkSession, engine: SparkEngine, root: str, read: object, place: str) -> IndexLocation:
     """Return the location of an index in a chosen directory; ``root`` is that by which Spark lists the dataset."""
     identifier = table_identifier(root)
     if isinstance(read, TableReader):
@@ -143,7 +143,7 @@ def _name_of(read: Callable[[SparkSession], DataFrame]) -> str:
     return next((str(getattr(read, name)) for name in ("path", "table", "name") if hasattr(read, name)), "a DataFrame")
 
 
-def choose_location(engine: Engine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
+def choose_location(engine: SparkEngine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
     """Return the location and the storage of an index; without an index, use the first location."""
     for location in locations[1:] and locations:
         storage = storage_for(engine.hook, location.directory)
@@ -166,7 +166,7 @@ def _holds_one(storage: Storage, directory: str) -> bool:
         return True  # a damaged index must not hide behind the next location
 
 
-def new_write_options(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
+def new_write_options(spark: SparkSession, engine: SparkEngine, version: int) -> WriteOptions:
     """Return the write options of a new index from the settings of a session."""
     return WriteOptions(
         version,
@@ -196,7 +196,7 @@ def check_keys(write_options: WriteOptions, planned: Iterable[PlannedIndex]) -> 
         demand_client()
 
 
-def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:
+def existing_write_options(spark: SparkSession, engine: SparkEngine, snapshot: Snapshot) -> WriteOptions:
     """Return the write options of an existing index: its version, its keys and the session's size limits."""
     rows, size = engine.settings.of(spark, ROWS_PER_FILE), engine.settings.of(spark, BYTES_PER_FILE)
     return replace(snapshot.write_options, rows_per_file=rows, bytes_per_file=size)

@@ -19,7 +19,7 @@ from xskip.indexing.source import Source, check_reading, existing_write_options
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ _B = TypeVar("_B", bound=Build)
 class Update:
     """An update of one index; for the options, see :meth:`xskip.SkippingIndex.create`."""
 
-    engine: Engine
+    engine: SparkEngine
     spark: SparkSession
     reader: Reader
     progress: ProgressOption

@@ -28,7 +28,7 @@ from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.results.validation import ValidationResult, WrongStatistics
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 __all__ = ["Validation", "sampled"]
 
@@ -39,7 +39,7 @@ Rows = npt.NDArray[np.int64]
 class Validation:
     """A comparison of the metadata with the rows, for the indexed files of a dataset."""
 
-    engine: Engine
+    engine: SparkEngine
     source: Source
 
     def run(self, sample: int | None, seed: int, names: Collection[str] | None = None) -> ValidationResult:

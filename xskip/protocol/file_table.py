@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.metadata.data_files import DataFiles
+from xskip.metadata.table import MetadataTable
 
-__all__ = ["FileTable", "Pieces"]
+__all__ = ["FileTable", "Pieces", "file_table", "partition_texts"]
 
 #: The bytes of a table in pieces, which need not be joined in memory.
 Pieces = list[bytes | memoryview]
@@ -57,3 +59,37 @@ class FileTable:
         sizes = pa.array(numbers[0], mask=numbers[0] < 0)
         partitions = message[len(message) - length :].decode().split("\0") if length else []
         return cls(DataFiles(names, sizes, pa.array(numbers[1])), numbers[2], partitions)
+
+
+def file_table(table: MetadataTable) -> FileTable:
+    """Return the files of a table that has the partition columns of the snapshot."""
+    return FileTable(table.files, *partition_texts(table))
+
+
+def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the partition of each file, and the values of each partition as a JSON array in the hook's encoding."""
+    # The hook prunes by partition values only if a text equals the text of the query's own listing. A text that
+    # differs from the hook's encoding of equal values therefore only keeps files. A read without listing parses the
+    # texts.
+    rows: list[tuple[str, ...]] = [()]
+    of = np.zeros(len(table), np.int64)
+    for column in table.partitions.values():
+        values = column.values.dictionary_encode(null_encoding="encode")
+        words = _encoded(values.dictionary)
+        codes = pa.array(of * len(words) + values.indices.to_numpy()).dictionary_encode()
+        of = codes.indices.to_numpy().astype(np.int64)
+        rows = [(*rows[code // len(words)], words[code % len(words)]) for code in codes.dictionary.to_pylist()]
+    return of, [f"[{','.join(row)}]" for row in rows]
+
+
+def _encoded(values: pa.Array) -> list[str]:
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        values = values.view(pa.int64())
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return ["null" if v is None else json.dumps(str(v)) for v in values.to_pylist()]
+    elif pa.types.is_binary(kind):
+        return ["?" for _ in range(len(values))]
+    return [json.dumps(v) for v in values.to_pylist()]

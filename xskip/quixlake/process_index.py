@@ -21,7 +21,7 @@ from xskip.quixlake.claims import SegmentClaims, differing
 from xskip.quixlake.selection import Trust
 from xskip.quixlake.topic_index import BOUNDS
 from xskip.quixlake.topic_source import TopicSource
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ class ProcessIndexes:
         return directory
 
 
-def _has_index(spark: SparkSession, engine: Engine, root: str) -> bool:
+def _has_index(spark: SparkSession, engine: SparkEngine, root: str) -> bool:
     try:
         candidates = engine.hook.locations.of_path(spark, engine.hook.locations.qualified(root))
         return any(engine.indexes.snapshot(each.directory) is not None for each in candidates)

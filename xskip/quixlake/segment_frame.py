@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
+from xskip.protocol.file_table import file_table
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.segments import SegmentCalls, SegmentForm
-from xskip.spark.collect.listing import file_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

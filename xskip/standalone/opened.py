@@ -28,7 +28,7 @@ from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
-from xskip.standalone.selection import Predicate, Selection, Unused
+from xskip.standalone.selection import Predicate, StandaloneSelection, Unused
 from xskip.standalone.store import Store, list_data
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class OpenedIndex:
         skip: Mask = np.zeros(snapshot.rows, np.bool_)
         unused: Unused = ()
         if not problem:
-            skip, unused = Selection(columns, profile, self.time_zone).skipped(wanted)
+            skip, unused = StandaloneSelection(columns, profile, self.time_zone).skipped(wanted)
         return self._kept(snapshot, listed, skip, (fmt, unused, problem))
 
     def _kept(self, snapshot: Snapshot, listed: DataFiles, skip: Mask, found: tuple[str, Unused, str]) -> FileList:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from xskip.clauses.clause import Mask
+from xskip.engine.selection import Selection, index_catalog, select
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Unknown
 from xskip.expressions.reasons import Cause, OtherReason, Reason
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import Requirement
-from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate, without_columns
+from xskip.pruning.translate import IndexCatalog
 from xskip.standalone.arrow_filter import skipped_by_expression
 from xskip.standalone.arrow_nodes import NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
@@ -24,7 +24,7 @@ from xskip.standalone.columns import Columns
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import Node, parse
 
-__all__ = ["Predicate", "Selection", "Unused"]
+__all__ = ["Predicate", "StandaloneSelection", "Unused"]
 
 #: The parts of a predicate that were not used, each with the reason.
 Unused = tuple[tuple[str, Reason], ...]
@@ -65,8 +65,8 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """A selection of files by the metadata of an index."""
+class StandaloneSelection:
+    """A selection of files by the metadata of an index, without Spark."""
 
     columns: Columns
     #: How the engine reads the files.
@@ -77,14 +77,7 @@ class Selection:
     @property
     def catalog(self) -> IndexCatalog:
         """Return the usable indexes."""
-        snapshot = self.columns.snapshot
-        differing = snapshot.differing_columns(self.profile)
-        return IndexCatalog(
-            without_columns(snapshot.indexes, differing),
-            snapshot.partitions,
-            differing=differing,
-            case_sensitive=self.columns.case_sensitive,
-        )
+        return index_catalog(self.columns.snapshot, self.profile, case_sensitive=self.columns.case_sensitive)
 
     def skipped(self, predicate: Predicate) -> tuple[Mask, Unused]:
         """Return the indexed files without a matching row, and the parts of the predicate that were not used."""
@@ -108,10 +101,9 @@ class Selection:
         return skip, tuple(pair for pair in unused if pair[1] is not Cause.IN_PARTITIONS)
 
     def _by_indexes(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
-        catalog, snapshot = self.catalog, self.columns.snapshot
+        catalog = self.catalog
         resolver = Resolver(partial(_column, catalog), self.time_zone, names)
-        clause = translate(resolver.resolve(node), catalog)
-        result = prune(clause, snapshot.load_proven(requirements(clause), self.profile))
+        result = select(Selection.of(resolver.resolve(node), catalog), self.columns.snapshot, self.profile)
         # the resolver has reported the unknown parts by the words of the user
         left = (part for part in result.unused if not any(isinstance(each, Unknown) for each in part.subjects))
         return result.skip, (*resolver.unused, *((part.text(), part.reason) for part in left))

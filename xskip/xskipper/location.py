@@ -12,7 +12,7 @@ from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.locations import Table
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import SparkEngine, engine_of
 from xskip.xskipper.conf import LOCATION, LOCATION_TYPE, settings_of
 from xskip.xskipper.errors import XskipperException
 
@@ -166,14 +166,14 @@ def _base_of_database(spark: SparkSession, hook: Hook, database: str) -> str:
     return found
 
 
-def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> None:
+def configure(spark: SparkSession, engine: SparkEngine, conf: Mapping[str, str]) -> None:
     """Apply the evaluation mode and the base location of a configuration to the queries of all sessions.
 
     Parameters
     ----------
     spark : SparkSession
         The session whose catalog contains the databases.
-    engine : Engine
+    engine : SparkEngine
         The engine of the session's JVM.
     conf : mapping of str to str
         The configuration, by present names. A missing key removes the setting from the queries.
@@ -196,7 +196,7 @@ def _choose(hook: Hook, dataset: str, directory: str | None) -> None:
         _chosen.add(dataset)
 
 
-def forget_places(engine: Engine) -> None:
+def forget_places(engine: SparkEngine) -> None:
     """Reset all metadata locations that :func:`target_of` has set for queries."""
     for dataset in tuple(_chosen):
         _choose(engine.hook, dataset, None)

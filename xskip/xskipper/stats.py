@@ -11,7 +11,7 @@ from xskip.results.skipping_report import ScanReport
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from xskip.spark.query.engine import Engine
+    from xskip.spark.query.engine import SparkEngine
 
 __all__ = ["clear", "frame", "scans_of"]
 
@@ -22,20 +22,20 @@ _SCHEMA = (
 _cleared: dict[int, int] = {}  # id of the engine: number of the last scan before the statistics were cleared
 
 
-def clear(engine: Engine) -> None:
+def clear(engine: SparkEngine) -> None:
     """Exclude all scans until now from the statistics."""
     _cleared.clear()
     _cleared[id(engine)] = engine.hook.queries.last_scan()
 
 
-def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
+def scans_of(engine: SparkEngine, dataset: str | None = None) -> list[ScanReport]:
     """Return the scans that consulted an index since the last call of :func:`clear`.
 
     The JVM remembers only the last few hundred scans.
 
     Parameters
     ----------
-    engine : Engine
+    engine : SparkEngine
         The engine of the session's JVM.
     dataset : str, optional
         The root of a dataset; None stands for all datasets.

@@ -22,8 +22,8 @@ from tests.spark.java_classes import JavaClasses
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.protocol.answer import Answer, Section
+from xskip.protocol.file_table import file_table as table_of
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.collect.listing import file_table as table_of
 from xskip.spark.collect.relation import Listing
 
 __all__ = ["Filtered", "JavaSnapshots", "Ordinals", "SkipMask", "file_table"]

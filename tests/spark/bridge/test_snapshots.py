@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from tests.spark.bridge.java_snapshots import TOKEN, JavaSnapshots, SkipMask, file_table
 from xskip.metadata.table import MetadataTable
 from xskip.protocol.answer import Answer, Refusal, Section
-from xskip.spark.collect.listing import partition_texts
+from xskip.protocol.file_table import partition_texts
 
 ALPHABET = [
     *"abcxyz019._=-",

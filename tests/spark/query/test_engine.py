@@ -14,14 +14,14 @@ import pytest
 
 from tests.metadatastore.samples import ROOT
 from tests.spark.query.fakes import FakeHook, put_index, request_text
+from xskip.engine import loaded_indexes, selection
 from xskip.metadatastore import snapshot as snapshot_module
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.query import engine as engine_module
-from xskip.spark.query import loaded_indexes
-from xskip.spark.query.engine import Engine
+from xskip.spark.query.engine import SparkEngine
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def fake() -> FakeHook:
 
 
 @pytest.fixture
-def engine(fake: FakeHook) -> Engine:
-    return Engine(fake.hook)
+def engine(fake: FakeHook) -> SparkEngine:
+    return SparkEngine(fake.hook)
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def kept(answer: bytes | None) -> tuple[bool, int, list[int]]:
     return uses_partitions, token, np.flatnonzero(bits == 0).tolist()
 
 
-def test_an_answer_is_a_bitmap_of_the_registered_snapshot(fake: FakeHook, engine: Engine, directory: str) -> None:
+def test_an_answer_is_a_bitmap_of_the_registered_snapshot(fake: FakeHook, engine: SparkEngine, directory: str) -> None:
     assert kept(engine.answer(request_text(directory))) == (False, fake.tokens[directory], [4, 5])
 
 
-def test_the_trace_of_an_answer(engine: Engine, directory: str) -> None:
+def test_the_trace_of_an_answer(engine: SparkEngine, directory: str) -> None:
     engine.answer(request_text(directory, id=3))
     trace = engine.trace(3)
     assert trace is not None
@@ -82,7 +82,7 @@ def test_the_trace_of_an_answer(engine: Engine, directory: str) -> None:
     assert engine.trace(4) is None
 
 
-def test_equal_requests_are_pruned_once(engine: Engine, directory: str, decoded: list[Any]) -> None:
+def test_equal_requests_are_pruned_once(engine: SparkEngine, directory: str, decoded: list[Any]) -> None:
     first = engine.answer(request_text(directory))
     assert engine.answer(request_text(directory, id=2)) == first
     assert len(decoded) == 1
@@ -91,7 +91,7 @@ def test_equal_requests_are_pruned_once(engine: Engine, directory: str, decoded:
 
 
 def test_a_commit_or_a_forgotten_index_is_pruned_again(
-    fake: FakeHook, engine: Engine, directory: str, decoded: list[Any]
+    fake: FakeHook, engine: SparkEngine, directory: str, decoded: list[Any]
 ) -> None:
     engine.answer(request_text(directory))
     put_index(Path(directory), 0, 9)
@@ -104,7 +104,7 @@ def test_a_commit_or_a_forgotten_index_is_pruned_again(
 
 
 def test_a_changed_index_keeps_the_names_that_were_read(
-    engine: Engine, directory: str, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, directory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[MDS-C-23] A refresh forgets the index that it has changed, but not the names in its unchanged files."""
     engine.answer(request_text(directory))
@@ -116,7 +116,7 @@ def test_a_changed_index_keeps_the_names_that_were_read(
 
 
 def test_only_the_latest_decisions_are_cached(
-    engine: Engine, directory: str, decoded: list[Any], monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, directory: str, decoded: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = engine.indexes.load(directory, 100)
     assert index is not None
@@ -126,7 +126,7 @@ def test_only_the_latest_decisions_are_cached(
     assert len(decoded) == 3
 
 
-def test_a_filter_that_no_metadata_answers(engine: Engine, directory: str) -> None:
+def test_a_filter_that_no_metadata_answers(engine: SparkEngine, directory: str) -> None:
     assert engine.answer(request_text(directory, filters=[["EqualTo", ["$", ["x"], "int"], ["#", "int", 5]]])) is None
     trace = engine.trace(1)
     assert trace is not None
@@ -135,7 +135,7 @@ def test_a_filter_that_no_metadata_answers(engine: Engine, directory: str) -> No
 
 
 def test_a_dataset_without_an_index_is_no_problem(
-    engine: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: SparkEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert engine.answer(request_text(str(tmp_path), strict=True)) is None
     trace = engine.trace(1)
@@ -162,7 +162,7 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_problem_is_logged_once_and_fails_strict_queries(
-    engine: Engine, directory: str, caplog: pytest.LogCaptureFixture, name: str
+    engine: SparkEngine, directory: str, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     members, problem = PROBLEMS[name]
     texts = [
@@ -178,7 +178,7 @@ def test_a_problem_is_logged_once_and_fails_strict_queries(
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '{"strict": true}'])
 def test_a_request_without_a_header_reads_all_files(
-    engine: Engine, caplog: pytest.LogCaptureFixture, text: str
+    engine: SparkEngine, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     assert engine.answer(text) is None
     (message,) = caplog.messages
@@ -187,19 +187,19 @@ def test_a_request_without_a_header_reads_all_files(
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt, MemoryError])
 def test_no_error_leaves_the_engine(
-    engine: Engine, directory: str, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+    engine: SparkEngine, directory: str, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     def fail(*_: object) -> None:
         raise error("on purpose")
 
-    monkeypatch.setattr(engine_module, "translate", fail)
+    monkeypatch.setattr(selection, "translate", fail)
     assert engine.answer(request_text(directory)) is None
     reason = f"E{ROOT}: {error.__name__}('on purpose')".encode()
     assert engine.answer(request_text(directory, strict=True)) == reason
 
 
 def test_a_damaged_index_is_read_once(
-    engine: Engine, directory: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, directory: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[MDS-D-6]"""
     directories = []
@@ -216,7 +216,9 @@ def test_a_damaged_index_is_read_once(
     assert engine.indexes.directories() == []
 
 
-def test_a_forgotten_index_is_warned_of_again(engine: Engine, directory: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_forgotten_index_is_warned_of_again(
+    engine: SparkEngine, directory: str, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(2):
         engine.answer(request_text(directory, format="avro"))
         engine.forget(directory)

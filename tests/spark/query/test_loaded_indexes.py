@@ -10,12 +10,11 @@ import pytest
 
 from tests.metadatastore.samples import numbered_table, put_foreign
 from tests.spark.query.fakes import FakeHook, put_index
+from xskip.engine import loaded_indexes
+from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
+from xskip.engine.warning_log import WarningLog
 from xskip.errors import MetadataCorruptError, StorageError, XskipError
-from xskip.spark.query import loaded_indexes
-from xskip.spark.query.distributed_pruning import DistributedPruner
-from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
-from xskip.spark.query.session_settings import SessionSettings
-from xskip.spark.query.warning_log import WarningLog
+from xskip.spark.query.engine import SparkPlatform
 
 MANY = 1_000_000
 
@@ -27,7 +26,7 @@ def fake() -> FakeHook:
 
 @pytest.fixture
 def indexes(fake: FakeHook) -> LoadedIndexes:
-    return LoadedIndexes(fake.hook, DistributedPruner(fake.hook), SessionSettings(fake.hook), WarningLog())
+    return LoadedIndexes(SparkPlatform(fake.hook), WarningLog())
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +91,7 @@ def test_the_index_that_was_checked_first_is_evicted(
     tmp_path: Path, fake: FakeHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loaded_indexes, "_MAX_INDEXES", 2)
-    indexes = LoadedIndexes(fake.hook, DistributedPruner(fake.hook), SessionSettings(fake.hook), WarningLog())
+    indexes = LoadedIndexes(SparkPlatform(fake.hook), WarningLog())
     a, b, c = (put_index(tmp_path / name, 0, 1) for name in "abc")
     for directory in (a, b, a, c):
         loaded(indexes, directory)
@@ -136,7 +135,7 @@ def test_a_remote_directory_that_fails_is_not_read_again_at_once(
         attempts.append(directory)
         raise StorageError(f"attempt {len(attempts)} failed")
 
-    monkeypatch.setattr(loaded_indexes, "storage_for", fail)
+    monkeypatch.setattr(SparkPlatform, "storage", fail)
     for directory, failures in (("s3a://b/md", ["attempt 1", "attempt 1"]), ("/md", ["attempt 2", "attempt 3"])):
         for failure in failures:
             with pytest.raises(XskipError, match=f"{failure} failed"):

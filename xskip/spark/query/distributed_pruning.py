@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves, subjects
+from xskip.clauses.clause import Clause, Mask, Undetermined, leaves, map_leaves, subjects
+from xskip.engine.row_group_pruning import RowGroups
 from xskip.errors import XskipError
 from xskip.expressions.reasons import Cause, UnreadableMetadata
 from xskip.metadata.data_files import DataFiles
@@ -28,19 +29,17 @@ from xskip.metadata.table import IndexKey, MetadataTable, Requirement
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.temporary import lasting_folder
-from xskip.metadatastore.versions import rules_of
+from xskip.protocol.file_table import partition_texts
 from xskip.pruning.prune import PruneResult, UnusedPart, prune, requirements
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import is_cancellation
 from xskip.spark.bridge.sessions import clone_session
-from xskip.spark.collect.listing import partition_texts
-from xskip.spark.query.row_group_pruning import RowGroups
 from xskip.types.datatypes import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DistributedPruner", "driver_only_reason"]
+__all__ = ["DistributedPruner"]
 
 _Map = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 _READER = "xskip_part"
@@ -59,17 +58,6 @@ _SETTINGS = {
 _CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
 _REGISTERED = "ordinal int, path string, size bigint, time bigint, partition string"
 _PRUNED = "part int, skip binary, outcomes string"
-
-
-def driver_only_reason(snapshot: Snapshot) -> str:
-    """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
-    if not snapshot.is_ours:
-        return "another program has written the metadata; call refresh()"
-    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
-        return "the metadata is encrypted, and only the driver has the keys"
-    if any(rules_of(file.schema.version).serialised for file in snapshot.metadata_files):
-        return "the metadata version uses serialised objects; call migrate()"
-    return ""
 
 
 class DistributedPruner:
@@ -164,7 +152,7 @@ class DistributedPruner:
                 storages = {definition.key: storage for definition, storage in snapshot.indexes}
                 task = _pruning(parts, clause, storages, has_names=has_names)
                 rows = self._mapped(directory, snapshot, parts, (task, _PRUNED)).collect()
-            return _joined(result, np.repeat(out, groups.rows), parts, rows)
+            return _joined(result, groups.units.members(out), parts, rows)
 
     def forget(self) -> None:
         """Clear the record of failed jobs, so that the next job runs at once."""
@@ -225,14 +213,9 @@ _NOTHING = MetadataTable(DataFiles.of([]))
 
 def _without_functions(clause: Clause) -> Clause:
     """Return the clause with Undetermined in place of each leaf that the driver's Spark would evaluate."""
-    match clause:
-        case AllOf(children):
-            return AllOf(tuple(map(_without_functions, children)))
-        case AnyOf(children):
-            return AnyOf(tuple(map(_without_functions, children)))
-        case Always() | Undetermined():
-            return clause
-    return Undetermined(subjects(clause), Cause.FUNCTION_IN_JOB) if clause.asks_spark else clause
+    return map_leaves(
+        clause, lambda leaf: Undetermined(subjects(leaf), Cause.FUNCTION_IN_JOB) if leaf.asks_spark else leaf
+    )
 
 
 def _cause(error: Exception) -> str:

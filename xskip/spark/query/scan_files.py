@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.engine.decision import Evidence, ScanTrace
 from xskip.expressions.evaluate import to_mask
 from xskip.expressions.reasons import Cause
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
@@ -22,12 +23,11 @@ from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, R
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.scan_records import ScanRecord
 from xskip.pruning.file_findings import FileFindings, Finding
-from xskip.pruning.prune import PruneResult, index_name, prune, requirements, text_of
+from xskip.pruning.prune import PruneResult, index_name, prune, text_of
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_picture import CLASSES, FilePicture, PicturedFiles
 from xskip.results.value_texts import is_linear, value_text
 from xskip.spark.bridge.queries import ListedFiles, QueryCalls
-from xskip.spark.query.decision import Evidence, ScanTrace
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["ScanFiles", "ScanListing"]
@@ -112,12 +112,12 @@ class ScanFiles:
 
     @cached_property
     def _table(self) -> MetadataTable:
-        return self._proved(requirements(self._evidence.clause))
+        return self._proved(self._evidence.selection.needed)
 
     @cached_property
     def _findings(self) -> FileFindings:
-        with _evaluating, self._evidence.evaluator.collecting():  # functions without results keep the file
-            return FileFindings(self._evidence.clause, self._table)
+        with _evaluating, self._evidence.functions.collecting():  # functions without results keep the file
+            return FileFindings(self._evidence.selection.clause, self._table)
 
     def _proved(self, wanted: frozenset[Requirement]) -> MetadataTable:
         return self._snapshot.load_proven(wanted, self._evidence.profile)
@@ -129,8 +129,8 @@ class ScanFiles:
         assert self._trace.result is not None
         if listed.all():
             return self._trace.result
-        with _evaluating, self._evidence.evaluator.collecting():
-            return prune(self._evidence.clause, self._table, listed)
+        with _evaluating, self._evidence.functions.collecting():
+            return prune(self._evidence.selection.clause, self._table, listed)
 
     def classes(self) -> npt.NDArray[np.uint8]:
         """Return the class of each listed file, as a position in ``CLASSES``."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 
-from xskip.clauses.clause import Clause
+from xskip.engine.ports import Functions
+from xskip.engine.selection import Selection
 from xskip.expressions.predicate import Predicate
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult
-from xskip.pruning.translate import IndexCatalog
-from xskip.spark.catalyst.evaluator import Evaluator
 
 __all__ = ["Decision", "Evidence", "ScanTrace"]
 
@@ -22,23 +21,20 @@ class Evidence:
 
     Attributes
     ----------
-    clause : Clause
-        The clause that was evaluated.
-    catalog : IndexCatalog
-        The indexes and partition columns that the query can use.
+    selection : Selection
+        The clause that was evaluated, and the indexes and partition columns that the query can use.
     snapshot : weakref.ref of Snapshot
         The snapshot. A report does not keep the metadata of a former snapshot in memory.
     profile : ReadProfile
         How the query reads the data files.
-    evaluator : Evaluator
+    functions : Functions
         The results of the functions in the clause.
     """
 
-    clause: Clause
-    catalog: IndexCatalog
+    selection: Selection
     snapshot: weakref.ref[Snapshot]
     profile: ReadProfile
-    evaluator: Evaluator
+    functions: Functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from xskip.engine.bounded_map import BoundedMap
+from xskip.engine.decision import ScanTrace
 from xskip.expressions.reasons import MissingIndex
 from xskip.pruning.prune import index_name
-from xskip.spark.query.bounded_map import BoundedMap
-from xskip.spark.query.decision import ScanTrace
 
 __all__ = ["DatasetUsage", "IndexUsage", "UsageLog"]
 

@@ -14,7 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Trace, Undetermined, evaluate, is_false, subjects
+from xskip.clauses.clause import (
+    Clause,
+    IndexClause,
+    Mask,
+    Trace,
+    Undetermined,
+    evaluate,
+    is_false,
+    map_leaves,
+    subjects,
+)
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.predicate import IsNull
 from xskip.expressions.reasons import Cause
@@ -26,6 +36,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.value_conversion import same_values
 from xskip.metadatastore.versions import rules_of
 from xskip.pruning.column_pair import ColumnPairClause
+from xskip.pruning.units import UnitKind, Units
 from xskip.types.datatypes import Storage, Struct, array_of, arrow_type, decimal_digits
 
 __all__ = ["RowGroups"]
@@ -34,27 +45,18 @@ _Bounds = tuple[Any, Any] | None
 
 
 class RowGroups:
-    """The row groups of a snapshot's metadata files, which xskip must have written.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-
-    Attributes
-    ----------
-    places : list of (int, int)
-        For each row group, the position of its file in the snapshot and its position in that file.
-    rows : numpy.ndarray of int64
-        The number of data files in each row group.
-    """
+    """The row groups of a snapshot's metadata files, which xskip must have written."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._files = snapshot.metadata_files
         self._storages = {definition.key: storage for definition, storage in snapshot.indexes}
         self._partitions = snapshot.partitions
         self._cached: dict[Requirement, IndexColumn] = {}
+        #: For each row group, the position of its file in the snapshot and its position in that file.
         self.places = [(i, g) for i, file in enumerate(self._files) for g in range(file.footer.num_row_groups)]
-        self.rows = np.array([self._files[i].footer.row_group(g).num_rows for i, g in self.places], np.int64)
+        rows = [self._files[i].footer.row_group(g).num_rows for i, g in self.places]
+        #: The row groups, whose members are data files.
+        self.units = Units(UnitKind.METADATA_ROW_GROUP, np.array(rows, np.int64))
 
     def ruled_out(self, clause: Clause) -> Mask:
         """Find the row groups in which no data file can hold a matching row, by the bounds of the row groups.
@@ -69,24 +71,17 @@ class RowGroups:
             True for each row group that need not be read, in the order of ``places``.
         """
         needed: dict[Requirement, None] = {}
-        over_bounds = self._over_bounds(clause, needed)
-        count = len(self.places)
+        over_bounds = map_leaves(clause, lambda leaf: self._over_bounds(leaf, needed))
+        count = len(self.units)
         nothing = DataFiles(*(pa.nulls(count, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
         table = MetadataTable(nothing, {}, {_bounds_key(source): self._column(source) for source in needed})
         return is_false(evaluate(over_bounds, table, np.full(count, True), Trace()))
 
-    def _over_bounds(self, clause: Clause, needed: dict[Requirement, None]) -> Clause:
+    def _over_bounds(self, clause: IndexClause, needed: dict[Requirement, None]) -> Clause:
         """Return the clause over the bounds of row groups, and add the sources of these bounds to ``needed``.
 
         A partition column becomes a range of its values. Any clause that does not read bounds becomes undetermined.
         """
-        match clause:
-            case AllOf(children):
-                return AllOf(tuple(self._over_bounds(child, needed) for child in children))
-            case AnyOf(children):
-                return AnyOf(tuple(self._over_bounds(child, needed) for child in children))
-            case Always() | Undetermined():
-                return clause
         leaf_over_bounds: Clause | None = None
         if not clause.asks_spark and all(map(self._bounds_type, clause.needs)):
             if type(clause) is MinMaxClause:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from xskip.engine import warning_log
+from xskip.engine.warning_log import WarningLog
 from xskip.metadatastore.location import IndexLocation
-from xskip.spark.query import warning_log
-from xskip.spark.query.warning_log import WarningLog
 
 PLACE = IndexLocation("/lake/t", "/md/t", "/lake/t")
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from xskip.engine.decision import ScanTrace
+from xskip.engine.usage import IndexUsage, UsageLog
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.reasons import MissingIndex, OtherReason
 from xskip.indexes.minmax import MinMaxClause
 from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
-from xskip.spark.query.decision import ScanTrace
-from xskip.spark.query.usage import IndexUsage, UsageLog
 
 A, C = Column(("a",), "int"), Column(("c",), "int")
 

@@ -22,6 +22,7 @@ from tests.metadatastore.samples import (
 )
 from xskip.clauses.clause import AllOf, AnyOf, Clause
 from xskip.clauses.partition import PartitionClause
+from xskip.engine.row_group_pruning import RowGroups
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, ColumnComparison, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
 from xskip.indexes.minmax import MinMaxClause
@@ -32,7 +33,6 @@ from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import IndexCatalog, translate
-from xskip.spark.query.row_group_pruning import RowGroups
 
 K = Column(("k",), "int")
 
@@ -193,6 +193,6 @@ def test_no_group_is_ruled_out_that_holds_a_kept_file(
     clause = clause_of(Comparison(op, K, value), snapshot)
     skip = prune(clause, snapshot.load()).skip
     groups = RowGroups(snapshot)
-    ends = np.cumsum(groups.rows)
-    for out, start, end in zip(groups.ruled_out(clause), ends - groups.rows, ends, strict=True):
+    ends = np.cumsum(groups.units.sizes)
+    for out, start, end in zip(groups.ruled_out(clause), ends - groups.units.sizes, ends, strict=True):
         assert not out or skip[start:end].all()

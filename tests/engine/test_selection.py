@@ -7,11 +7,11 @@ from typing import Any
 from tests.metadatastore.samples import files_of, table_of, valuelist
 from tests.spark.catalyst.fakes import FakeEvaluation
 from xskip.clauses.clause import Clause
+from xskip.engine.selection import collect_evaluations, prune_with_functions
 from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.pruning.translate import IndexCatalog, translate
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import Evaluator
-from xskip.spark.query.driver_pruning import collect_evaluations, prune_in_driver
 from xskip.types.datatypes import Array
 
 LISTS = [[1, 2], [3], None, [10, 20]]
@@ -37,7 +37,7 @@ def test_all_functions_of_a_clause_are_evaluated_in_one_call() -> None:
     fake = FakeEvaluation()
     evaluator = Evaluator(fake.hook, 7)
     clause = clause_of(evaluator, ["Or", filter_on(1, 3), filter_on(2, 12)], ["Not", filter_on(3, 6)])
-    assert prune_in_driver(clause, metadata(), evaluator).skip.tolist() == [False, True, False, False]
+    assert prune_with_functions(clause, metadata(), evaluator).skip.tolist() == [False, True, False, False]
     (call,) = fake.calls
     assert {term for term, _ in call} == {1, 2, 3}
 
@@ -54,5 +54,5 @@ def test_a_clause_without_functions_asks_for_nothing() -> None:
     fake = FakeEvaluation()
     evaluator = Evaluator(fake.hook, 7)
     clause = clause_of(evaluator, ["EqualTo", ["$", ["k"], "int"], ["#", "int", 3]])
-    assert prune_in_driver(clause, metadata(), evaluator).skip.tolist() == [True, False, False, True]
+    assert prune_with_functions(clause, metadata(), evaluator).skip.tolist() == [True, False, False, True]
     assert fake.calls == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xskip.spark.query.bounded_map import BoundedMap
+from xskip.engine.bounded_map import BoundedMap
 
 
 def test_the_first_entries_leave() -> None:

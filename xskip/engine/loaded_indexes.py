@@ -8,22 +8,19 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from xskip.engine.bounded_map import BoundedMap
+from xskip.engine.decision import Decision
+from xskip.engine.ports import Platform
+from xskip.engine.warning_log import WarningLog
 from xskip.errors import XskipError
 from xskip.metadatastore.index_search import index_directories
 from xskip.metadatastore.snapshot import KnownFiles, Snapshot, open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
+from xskip.metadatastore.versions import rules_of
+from xskip.protocol.file_table import file_table
 from xskip.settings import METADATA_BYTES
-from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.bridge.java_errors import reason
-from xskip.spark.collect.listing import file_table
-from xskip.spark.query.bounded_map import BoundedMap
-from xskip.spark.query.decision import Decision
-from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
-from xskip.spark.query.session_settings import SessionSettings
-from xskip.spark.query.warning_log import WarningLog
 
-__all__ = ["LoadedIndex", "LoadedIndexes"]
+__all__ = ["LoadedIndex", "LoadedIndexes", "driver_only_reason"]
 
 _log = logging.getLogger("xskip")
 _log_of_queries = logging.getLogger("xskip.queries")
@@ -37,6 +34,17 @@ _MAX_INDEXES = 32
 _MAX_DECISIONS = 64
 #: The number of changed indexes of which the next snapshot takes over names and partition values.
 _MAX_FORMER = 4
+
+
+def driver_only_reason(snapshot: Snapshot) -> str:
+    """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
+    if not snapshot.is_ours:
+        return "another program has written the metadata; call refresh()"
+    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
+        return "the metadata is encrypted, and only the driver has the keys"
+    if any(rules_of(file.schema.version).serialised for file in snapshot.metadata_files):
+        return "the metadata version uses serialised objects; call migrate()"
+    return ""
 
 
 def _no_decisions() -> BoundedMap[str, Decision]:
@@ -82,24 +90,13 @@ class LoadedIndexes:
     :class:`~xskip.metadatastore.snapshot.Snapshot` and of a :class:`BoundedMap`. No thread takes the locks in another
     order.
 
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM.
-    jobs : DistributedPruner
-        The runner of the jobs that register large snapshots.
-    settings : SessionSettings
-        The settings that limit the memory for an index.
-    warnings : WarningLog
-        The log of large indexes that no job can prune.
+    ``warnings`` is the log of large indexes that no job can prune.
     """
 
-    def __init__(self, hook: Hook, jobs: DistributedPruner, settings: SessionSettings, warnings: WarningLog) -> None:
+    def __init__(self, platform: Platform, warnings: WarningLog) -> None:
         from cachetools import TTLCache
 
-        self._hook = hook
-        self._jobs = jobs
-        self._settings = settings
+        self._platform = platform
         self._warnings = warnings
         self._lock = threading.RLock()
         self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
@@ -184,11 +181,11 @@ class LoadedIndexes:
             with self._lock:
                 directories = dict.fromkeys(self._loaded.keys()) | self._changed
         else:
-            directories = dict.fromkeys(index_directories(storage_for(self._hook, base), base))
+            directories = dict.fromkeys(index_directories(self._platform.storage(base), base))
         snapshots = []
         for directory in directories:
             try:
-                snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+                snapshot = open_snapshot(self._platform.storage(directory), directory)
             except XskipError as error:
                 _log.warning("xskip ignores the index in %s: %s", directory, error)
                 continue
@@ -206,9 +203,9 @@ class LoadedIndexes:
             self._unreadable.pop(directory, None)
             self._failures.forget(directory)
             self._changed[directory] = None
-            self._jobs.forget()
-            self._hook.queries.unregister(directory)  # under the lock: a concurrent query registers afterwards
-        self._hook.locations.forget_directories()
+            self._platform.jobs.forget()
+            self._platform.unregister(directory)  # under the lock: a concurrent query registers afterwards
+        self._platform.forget_directories()
 
     def forget_known_files(self) -> None:
         """Discard the names and partition values that the next snapshots of changed indexes would take over."""
@@ -231,10 +228,10 @@ class LoadedIndexes:
 
     def _register(self, loaded: LoadedIndex, job_threshold: int) -> None:
         if self.is_for_job(loaded, job_threshold):
-            self._jobs.register(loaded.directory, loaded.snapshot, loaded.token)
+            self._platform.jobs.register(loaded.directory, loaded.snapshot, loaded.token)
         else:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
-            self._hook.queries.register(loaded.directory, loaded.token, file_table(table).to_pieces())
+            self._platform.register(loaded.directory, loaded.token, file_table(table))
         loaded.is_registered = True
         record = loaded.snapshot.record if loaded.snapshot.is_ours else None
         source = f"commit {record.number}" if record else "metadata of another program"
@@ -250,22 +247,22 @@ class LoadedIndexes:
             present = self._open(directory, loaded)
         except Exception as error:
             if not directory.startswith("/"):
-                self._unreadable[directory] = reason(error)
+                self._unreadable[directory] = self._platform.describe(error)
             raise
         self._unreadable.pop(directory, None)
         return present
 
     def _open(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
         """Return the present index of a directory, which is the loaded index if nothing has changed."""
-        storage = storage_for(self._hook, directory)
+        storage = self._platform.storage(directory)
         if loaded is None:
-            self._max_bytes = self._present_max_bytes()
+            self._max_bytes = self._platform.max_metadata_bytes()
             self._failures.look(storage, directory, self._max_bytes)
         before = None if loaded is None else loaded.snapshot
         snapshot = open_snapshot(storage, directory, before, self._max_bytes)
         if snapshot is None:
             self._loaded.discard(directory)
-            self._hook.queries.unregister(directory)
+            self._platform.unregister(directory)
             return None
         former = self._former.get(directory)
         if former is not None:
@@ -275,9 +272,5 @@ class LoadedIndexes:
             loaded = LoadedIndex(directory, snapshot, next(_tokens))
         loaded.checked = time.monotonic()
         for evicted in self._loaded.put(directory, loaded):
-            self._hook.queries.unregister(evicted)
+            self._platform.unregister(evicted)
         return loaded
-
-    def _present_max_bytes(self) -> int:
-        spark = self._jobs.spark
-        return METADATA_BYTES.default if spark is None else self._settings.of(spark, METADATA_BYTES)

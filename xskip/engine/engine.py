@@ -1,0 +1,219 @@
+"""The engine that decides which files a query can skip. Any failure here ends in a query that reads all files."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from xskip.engine.bounded_map import BoundedMap
+from xskip.engine.decision import Decision, Evidence, ScanTrace
+from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
+from xskip.engine.ports import Functions, Platform
+from xskip.engine.selection import Selection, index_catalog, select
+from xskip.engine.usage import DatasetUsage, UsageLog
+from xskip.engine.warning_log import WarningLog
+from xskip.errors import XskipError
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import Predicate, operands
+from xskip.metadata.read_profile import ReadProfile, zones_differ
+from xskip.metadata.table import PartitionKey, Requirement
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.missing_index import lacks_first_record, no_index
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.protocol.answer import Answer, Refusal, Section
+from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
+from xskip.pruning.prune import PruneResult
+from xskip.settings import problems_of
+
+__all__ = ["Engine"]
+
+_MAX_TRACES = 512
+_OF_SETTINGS = '{"settings":'
+
+
+class Engine:
+    """An engine that answers the requests of the hook in a JVM.
+
+    Several threads can call an engine. The engine itself has no lock: each of its parts has a lock for its own state,
+    and :class:`LoadedIndexes` states the order of the locks. A thread holds none of these locks while it prunes.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._warnings = WarningLog()
+        self.indexes = LoadedIndexes(platform, self._warnings)
+        self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
+        self._usage = UsageLog()
+        self._explained: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
+
+    def answer(self, text: str) -> bytes | None:
+        """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
+
+        The method never raises: after an error the query reads all files, and the engine logs the reason once. A
+        request in strict mode gets a refusal instead.
+
+        Parameters
+        ----------
+        text : str
+            The request, as :meth:`ScanRequest.parse` takes it, or a message with settings to check.
+        """
+        if text.startswith(_OF_SETTINGS):
+            self._check(text)
+            return None
+        header = RequestHeader()
+        try:
+            request = ScanRequest.parse(text)
+            header = request.header
+            decision = self._decide(request)
+        except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
+            header = error.header if isinstance(error, RequestError) else header
+            decision = Decision(None, ScanTrace("", None, self._platform.describe(error)))
+            self.indexes.discard_unreadable(header.location.directory, error)
+        self._traces.put(header.id, decision.trace)
+        if header.explains:
+            self._explained.put(header.id, (header.location.directory, decision.trace))
+        else:
+            self._usage.add(header.location.directory, decision.trace)
+        problem = decision.trace.problem
+        if problem and decision.is_failure:
+            with suppress(Exception):  # an answer never raises
+                self._platform.count_failure()
+            if header.strict:  # the error of the query says it
+                return Refusal(f"{header.location.root}: {problem}").to_bytes()
+            self._warnings.warn_unused(header.location, problem)
+        return decision.answer
+
+    def warn_settings(self, configured: Mapping[str, str]) -> None:
+        """Warn about each unknown or invalid setting in the configuration of a session, once for each problem."""
+        for problem in problems_of(configured):
+            self._warnings.warn_setting(str(problem))
+
+    def _check(self, text: str) -> None:
+        """Check the settings of a session in which Spark plans a query."""
+        with suppress(Exception):  # a query never fails because of xskip
+            self.warn_settings(json.loads(text)["settings"])
+
+    def usage(self, directory: str) -> DatasetUsage:
+        """Return how queries have used the indexes in a directory.
+
+        The scans of a query that was explained before it ran count here, because Spark may list their files only once.
+        """
+        for number in self._platform.take_used():
+            explained = self._explained.get(number)
+            if explained is not None:
+                self._usage.add(*explained, explained=True)
+        return self._usage.of(directory)
+
+    def trace(self, number: int) -> ScanTrace | None:
+        """Return the trace of the decision about a request, or None if the engine no longer has the trace."""
+        return self._traces.get(number)
+
+    def forget(self, directory: str) -> None:
+        """Discard all state of a directory, whose index this process has created, changed or dropped."""
+        self.indexes.forget(directory)
+        self._warnings.forget(directory)
+
+    def forget_all(self) -> None:
+        """Discard the state of every index in use."""
+        for directory in self.indexes.directories():
+            self.forget(directory)
+        self.indexes.forget_known_files()
+
+    def _decide(self, request: ScanRequest) -> Decision:
+        """Return the cached decision about an equal request, or prune the files of the index."""
+        location = request.header.location
+        loaded = self.indexes.load(location.directory, request.job_threshold)
+        if loaded is None:
+            problem = _missing_index(self._platform.storage(location.directory), location)
+            return Decision(None, ScanTrace("", None, problem, request.filters_text))
+        profile = request.read_profile()
+        problem = loaded.snapshot.reason_unusable(location, profile)
+        if problem:
+            trace = ScanTrace("", None, problem, request.filters_text)
+            return Decision(None, trace, is_failure=not _reads_lines(loaded.snapshot, profile))
+        functions = self._platform.functions(request.header.id)
+        differing = loaded.snapshot.differing_columns(profile)
+        key = request.cache_key() + ("".join(sorted(differing.values())) if differing else "")
+        decision = loaded.decisions.get(key)
+        if decision is None or (decision.settings != "" and decision.settings != functions.settings()):
+            decision = self._prune(request, loaded, profile, functions)
+        loaded.decisions.put(key, decision)
+        return decision
+
+    def _prune(self, request: ScanRequest, loaded: LoadedIndex, profile: ReadProfile, functions: Functions) -> Decision:
+        """Decide for every file of an index whether the scan can skip the file."""
+        snapshot = loaded.snapshot
+        catalog = index_catalog(
+            snapshot,
+            profile,
+            case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
+            queried=request.partition_types,
+            settings=request.expression_settings,
+        )
+        predicate = self._platform.decode(request.filters, functions, with_conditions=catalog.has_conditions)
+        selection = Selection.of(predicate, catalog)
+        evidence = None
+        if self.indexes.is_for_job(loaded, request.job_threshold):
+            result = self._prune_by_job(loaded, selection, profile)
+        else:
+            result = select(selection, snapshot, profile, functions)
+            evidence = Evidence(selection, weakref.ref(snapshot), profile, functions)
+        trace = ScanTrace(
+            str(predicate),
+            replace(result, skip=np.zeros(0, bool)),
+            filters=request.filters_text,
+            decoded=predicate,
+            secret_columns=_secret_columns(snapshot),
+            indexes=frozenset(str(definition) for definition, _ in snapshot.indexes),
+            evidence=evidence,
+        )
+        return Decision(
+            _packed(result, loaded.token, selection.needed), trace, _valid_settings(predicate, request, functions)
+        )
+
+    def _prune_by_job(self, loaded: LoadedIndex, selection: Selection, profile: ReadProfile) -> PruneResult:
+        snapshot = loaded.snapshot
+        if snapshot.reading is not None and zones_differ(snapshot.reading, profile):
+            raise XskipError(
+                "a job cannot determine which statistics are valid in another time zone",
+                hint="set -Duser.timezone of the driver's JVM as in the build, or create the index again",
+            )
+        return self._platform.jobs.prune(loaded.directory, snapshot, selection.clause)
+
+
+def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
+    """Return whether a query reads lines of CSV or JSON files as text, as Spark does to infer their schema."""
+    return profile.format == "text" and snapshot.reading is not None and snapshot.reading.format in ("csv", "json")
+
+
+def _missing_index(storage: Storage, location: IndexLocation) -> str:
+    """Return the problem of a location without an index; empty if the index was dropped after Spark had listed it."""
+    return str(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
+
+
+def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
+    """Return the columns with an encrypted index, in lower case."""
+    encrypted = (definition.columns for definition, _ in snapshot.indexes if definition.key_label is not None)
+    return frozenset(column.lower().replace("`", "") for columns in encrypted for column in columns)
+
+
+def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:
+    """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata."""
+    if not result.counts:
+        return None
+    partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
+    sections = {Section.SKIP: Answer.bits(result.skip)}
+    return Answer(token, len(needed) - partitions, partitions > 0, sections).to_bytes()
+
+
+def _valid_settings(predicate: Predicate, request: ScanRequest, functions: Functions) -> str | None:
+    """Return the settings for which a decision is valid, as :class:`Decision` describes them."""
+    if not any(isinstance(operand, Computed) for operand in operands(predicate)):
+        return ""
+    return None if request.is_partly_encoded else functions.settings()
