@@ -13,26 +13,11 @@ V = TypeVar("V")
 
 
 class BoundedMap(Generic[K, V]):
-    """A mapping that holds only the entries that were put last.
-
-    Several threads can use the mapping. One lock guards its entries; no method runs other code under the lock.
-
-    Parameters
-    ----------
-    size : int
-        The maximum number of entries.
-
-    Examples
-    --------
-    >>> sizes = BoundedMap[str, int](2)
-    >>> sizes.put("a", 1), sizes.put("b", 2), sizes.put("a", 3), sizes.put("c", 4)
-    ([], [], [], ['b'])
-    >>> sizes.keys(), sizes.get("b")
-    (['a', 'c'], None)
-    """
+    """A mapping that holds only the ``size`` entries that were put last; several threads can use it."""
 
     def __init__(self, size: int) -> None:
         self._size = size
+        # Guards the entries. No method runs other code under the lock.
         self._lock = threading.Lock()
         self._entries: OrderedDict[K, V] = OrderedDict()
 
@@ -47,13 +32,7 @@ class BoundedMap(Generic[K, V]):
             return list(self._entries)
 
     def put(self, key: K, value: V) -> list[K]:
-        """Add or replace an entry, make it the last one, and remove the first entries beyond the maximum number.
-
-        Returns
-        -------
-        list
-            The keys of the removed entries.
-        """
+        """Make an entry the last one, and return the keys of the entries that the size limit removed."""
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)

@@ -53,16 +53,12 @@ class Engine:
         self._explained: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
 
     def answer(self, text: str) -> bytes | None:
-        """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
+        """Return the answer to a scan request as bytes for the hook, or None to read all files; never raise.
 
-        The method never raises: after an error the query reads all files, and the engine logs the reason once. A
-        request in strict mode gets a refusal instead.
-
-        Parameters
-        ----------
-        text : str
-            The request, as :meth:`ScanRequest.parse` takes it, or a message with settings to check.
+        After an error the query reads all files, and the engine logs the reason once. In strict mode, the hook gets a
+        refusal instead.
         """
+        # a message with settings to check is no request of a scan
         if text.startswith(_OF_SETTINGS):
             self._check(text)
             return None
@@ -100,10 +96,8 @@ class Engine:
             self.warn_settings(json.loads(text)["settings"])
 
     def usage(self, directory: str) -> DatasetUsage:
-        """Return how queries have used the indexes in a directory.
-
-        The scans of a query that was explained before it ran count here, because Spark may list their files only once.
-        """
+        """Return how queries have used the indexes in a directory."""
+        # A query that was explained before it ran counts here, because Spark may list its files only once.
         for number in self._platform.take_used():
             explained = self._explained.get(number)
             if explained is not None:

@@ -53,51 +53,33 @@ def _no_decisions() -> BoundedMap[str, Decision]:
 
 @dataclass(slots=True)
 class LoadedIndex:
-    """An index in use.
+    """An index in use."""
 
-    Attributes
-    ----------
-    directory : str
-        The directory of the metadata, in the hook's spelling.
-    snapshot : Snapshot
-        The snapshot by which queries are pruned.
-    token : int
-        The number by which the JVM knows the snapshot.
-    checked : float
-        The time of the last check for a new snapshot.
-    is_registered : bool
-        Whether the JVM has the files of the snapshot.
-    decisions : BoundedMap of str to Decision
-        The latest decisions by the snapshot, by the cache keys of their requests.
-    """
-
+    #: The directory of the metadata, in the hook's spelling.
     directory: str
     snapshot: Snapshot
+    #: The number by which the JVM knows the snapshot.
     token: int
+    #: When the directory was last checked for a new snapshot, in seconds of the monotonic clock.
     checked: float = 0.0
+    #: Whether the JVM has the files of the snapshot.
     is_registered: bool = False
+    #: The latest decisions by the snapshot, by the cache keys of their requests.
     decisions: BoundedMap[str, Decision] = field(default_factory=_no_decisions)
 
 
 class LoadedIndexes:
-    """The indexes in use, at most 32; the JVM has the files of their snapshots.
-
-    One lock guards all attributes, ``checked`` and ``is_registered`` of each :class:`LoadedIndex`, and the calls that
-    register and unregister snapshots in the JVM, among them the job that registers a large snapshot. So the JVM never
-    has an older snapshot than Python.
-
-    A thread that holds the lock can take the locks of the :class:`DistributedPruner`, of the :class:`WarningLog`, of a
-    :class:`~xskip.metadatastore.snapshot.Snapshot` and of a :class:`BoundedMap`. No thread takes the locks in another
-    order.
-
-    ``warnings`` is the log of large indexes that no job can prune.
-    """
+    """The indexes in use, at most 32; the JVM has the files of their snapshots."""
 
     def __init__(self, platform: Platform, warnings: WarningLog) -> None:
         from cachetools import TTLCache
 
         self._platform = platform
         self._warnings = warnings
+        # Guards all attributes, ``checked`` and ``is_registered`` of each LoadedIndex, and the calls that register and
+        # unregister snapshots in the JVM, among them the job that registers a large snapshot. So the JVM never has an
+        # older snapshot than Python. A thread that holds the lock can take the locks of the DistributedPruner, of the
+        # WarningLog, of a Snapshot and of a BoundedMap. No thread takes the locks in another order.
         self._lock = threading.RLock()
         self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
         self._former: BoundedMap[str, KnownFiles] = BoundedMap(_MAX_FORMER)  # of indexes that this process has changed
@@ -109,17 +91,7 @@ class LoadedIndexes:
     def load(self, directory: str, job_threshold: int) -> LoadedIndex | None:
         """Return the index in a directory after its files are registered in the JVM, or None without an index.
 
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata, in the hook's spelling.
-        job_threshold : int
-            The number of files above which a job registers the files, if a job can prune the index.
-
-        Raises
-        ------
-        XskipError
-            If the index cannot be read.
+        A job registers the files if there are more than ``job_threshold`` and if a job can prune the index.
         """
         wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
         with self._lock:
@@ -131,15 +103,7 @@ class LoadedIndexes:
             return loaded
 
     def is_for_job(self, loaded: LoadedIndex, job_threshold: int) -> bool:
-        """Return whether a job prunes an index; warn once if a large index cannot be pruned by a job.
-
-        Parameters
-        ----------
-        loaded : LoadedIndex
-            The index.
-        job_threshold : int
-            The number of files up to which the driver prunes.
-        """
+        """Return whether a job prunes an index; warn once if a large index cannot be pruned by a job."""
         if loaded.snapshot.rows <= job_threshold:
             return False
         why = driver_only_reason(loaded.snapshot)
@@ -171,11 +135,8 @@ class LoadedIndexes:
     def list_snapshots(self, base: str | None) -> list[tuple[Snapshot, str]]:
         """Return the present snapshots with their directories, and warn of each index that cannot be read.
 
-        Parameters
-        ----------
-        base : str or None
-            The base location of the indexes, or a directory with datasets. None lists the indexes that this process has
-            changed or used.
+        ``base`` is the base location of the indexes, or a directory with datasets. None lists the indexes that this
+        process has changed or used.
         """
         if base is None:
             with self._lock:
@@ -213,14 +174,9 @@ class LoadedIndexes:
             self._former = BoundedMap(_MAX_FORMER)
 
     def discard_unreadable(self, directory: str, error: BaseException) -> None:
-        """Discard the index in a directory if its metadata are damaged; do not read it until the directory changes.
+        """Discard an index whose metadata are damaged, and do not read it until its directory changes.
 
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata.
-        error : BaseException
-            The error of a query. Errors that do not last have no effect.
+        Errors that do not last have no effect.
         """
         with self._lock:
             if self._failures.remember(directory, error):
@@ -239,7 +195,7 @@ class LoadedIndexes:
         _log_of_queries.info("queries use the index in %s: %s, %s", loaded.directory, source, counts)
 
     def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
-        """Check a directory, unless a check has just failed: a remote directory can take minutes to fail."""
+        # A remote directory can take minutes to fail, so that no check follows shortly after a failed one.
         why = self._unreadable.get(directory)
         if why is not None:
             raise XskipError(why)

@@ -1,8 +1,4 @@
-"""Pruning of whole row groups of metadata files by their Parquet statistics. Rules: [PRU-JB].
-
-A row group represents the union of its data files. The bounds of the union are the least minimum and the greatest
-maximum. These bounds are known if Parquet has statistics of both, and if every data file of the row group has bounds.
-"""
+"""Pruning of whole row groups of metadata files by their Parquet statistics. Rules: [PRU-JB]."""
 
 from __future__ import annotations
 
@@ -45,7 +41,11 @@ _Bounds = tuple[Any, Any] | None
 
 
 class RowGroups:
-    """The row groups of a snapshot's metadata files, which xskip must have written."""
+    """The row groups of a snapshot's metadata files, which xskip must have written.
+
+    A row group represents the union of its data files. The bounds of the union are the least minimum and the greatest
+    maximum. They are known if Parquet has statistics of both, and if every data file of the row group has bounds.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._files = snapshot.metadata_files
@@ -59,17 +59,7 @@ class RowGroups:
         self.units = Units(UnitKind.METADATA_ROW_GROUP, np.array(rows, np.int64))
 
     def ruled_out(self, clause: Clause) -> Mask:
-        """Find the row groups in which no data file can hold a matching row, by the bounds of the row groups.
-
-        Parameters
-        ----------
-        clause : Clause
-
-        Returns
-        -------
-        numpy.ndarray of bool
-            True for each row group that need not be read, in the order of ``places``.
-        """
+        """Return True for each of ``places`` whose bounds exclude a matching row in all data files of the row group."""
         needed: dict[Requirement, None] = {}
         over_bounds = map_leaves(clause, lambda leaf: self._over_bounds(leaf, needed))
         count = len(self.units)
@@ -78,14 +68,13 @@ class RowGroups:
         return is_false(evaluate(over_bounds, table, np.full(count, True), Trace()))
 
     def _over_bounds(self, clause: IndexClause, needed: dict[Requirement, None]) -> Clause:
-        """Return the clause over the bounds of row groups, and add the sources of these bounds to ``needed``.
-
-        A partition column becomes a range of its values. Any clause that does not read bounds becomes undetermined.
-        """
+        """Return the clause over the bounds of row groups, and add the sources of these bounds to ``needed``."""
         leaf_over_bounds: Clause | None = None
         if not clause.asks_spark and all(map(self._bounds_type, clause.needs)):
             if type(clause) is MinMaxClause:
                 leaf_over_bounds = clause
+            # Data files of a row group can have different partition values, so the values become a range. A range
+            # does not say whether one of the values is NULL.
             elif isinstance(clause, PartitionClause) and not isinstance(clause.leaf, IsNull):
                 leaf_over_bounds = MinMaxClause(clause.leaf, _bounds_key(PartitionKey(clause.requires)))
             elif isinstance(clause, ColumnPairClause):
@@ -105,7 +94,6 @@ class RowGroups:
                 return _stored_bounds_type(self._storages.get(key))
 
     def _column(self, source: Requirement) -> IndexColumn:
-        """Return the bounds that row groups have of a source; each source is read once."""
         if source not in self._cached:
             self._cached[source] = self._read_column(source)
         return self._cached[source]
@@ -120,7 +108,6 @@ class RowGroups:
         return IndexColumn(IndexDefinition("minmax", _bounds_key(source)[1]), storage, values)
 
     def _pairs(self, file: MetadataFile, source: Requirement, kind: str) -> Iterator[_Bounds]:
-        """Yield the bounds of each row group of a file."""
         leaves = self._leaves(file, source)
         paths = leaf_paths(file.footer)
         columns = [paths.index(leaf) for leaf in leaves]
@@ -145,13 +132,11 @@ class RowGroups:
 
 
 def _bounds_key(source: Requirement) -> IndexKey:
-    """Return the key under which clauses find the bounds of a source in the table of row groups.
-
-    :class:`MinMaxClause` and :class:`ColumnPairClause` read bounds of indexes. The bounds of a partition column get a
-    key that no index has, because the names of index types are not empty.
-    """
+    """Return the key under which clauses find the bounds of a source in the table of row groups."""
     match source:
         case PartitionKey(column):
+            # MinMaxClause and ColumnPairClause read bounds of indexes. No index has this key, because the names of
+            # index types are not empty.
             return "", (column,)
         case key:
             return key
@@ -169,6 +154,7 @@ def _bounds(group: pq.RowGroupMetaData, columns: list[int], kind: str) -> _Bound
     """Return the least minimum and the greatest maximum as raw Parquet values; None if either is uncertain."""
     low, high = (group.column(c).statistics for c in columns)
     for side in (low, high):
+        # a null is a data file without bounds, so that the bounds of the others say nothing about it
         if side is None or not side.has_min_max or not side.has_null_count or side.null_count:
             return None
     # statistics omit NaN, which Spark orders above all numbers: only the minimum is known
@@ -176,7 +162,6 @@ def _bounds(group: pq.RowGroupMetaData, columns: list[int], kind: str) -> _Bound
 
 
 def _array(raw: list[Any], kind: str) -> pa.Array:
-    """Convert raw Parquet values to an Arrow array of a Spark type."""
     digits = decimal_digits(kind)
     if digits is None:
         return array_of(raw, arrow_type(kind))

@@ -20,42 +20,27 @@ _MAX_NAMES = 1000
 
 @dataclass(frozen=True, slots=True)
 class IndexUsage:
-    """The use of one index.
+    """The use of one index."""
 
-    Attributes
-    ----------
-    scans : int
-        The number of scans with a condition that the index answered.
-    ruled_out : int
-        The sum over these scans of the files that the index ruled out, by that of its conditions which ruled out most.
-    """
-
+    #: The number of scans with a condition that the index answered.
     scans: int = 0
+    #: The sum over these scans of the files that the index ruled out, by that of its conditions which ruled out most.
     ruled_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetUsage:
-    """The use of the indexes of a dataset by the queries of this process, since the dataset has had these indexes.
+    """The use of the indexes of a dataset by the queries of this process, since the dataset has had these indexes."""
 
-    Attributes
-    ----------
-    scans : int
-        The number of scans that asked for files to skip.
-    indexes : mapping of str to IndexUsage
-        The use of each index that answered a condition, by its text, such as ``minmax(ts)``.
-    without_index : mapping of str to int
-        For columns without an index, the number of scans with a condition on the column.
-    present : frozenset of str
-        The texts of all indexes of the dataset, with or without use.
-    useful : frozenset of str
-        The texts of the indexes that have ruled out files, also while the dataset had other indexes beside them.
-    """
-
+    #: The number of scans that asked for files to skip.
     scans: int = 0
+    #: The use of each index that answered a condition, by its text, such as ``minmax(ts)``.
     indexes: Mapping[str, IndexUsage] = field(default_factory=lambda: MappingProxyType({}))
+    #: For columns without an index, the number of scans with a condition on the column.
     without_index: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    #: The texts of all indexes of the dataset, with or without use.
     present: frozenset[str] = frozenset()
+    #: The texts of the indexes that have ruled out files, also while the dataset had other indexes beside them.
     useful: frozenset[str] = frozenset()
 
     def of(self, index: str) -> IndexUsage:
@@ -89,28 +74,14 @@ class DatasetUsage:
 
 
 class UsageLog:
-    """The use of the indexes of each dataset since the first query of this process, for the latest 256 datasets.
-
-    Several threads can use the log. One lock guards it.
-    """
+    """The use of the indexes of the latest 256 datasets by this process; several threads can use the log."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._usages: BoundedMap[str, DatasetUsage] = BoundedMap(_MAX_DATASETS)
 
     def add(self, directory: str, trace: ScanTrace, *, explained: bool = False) -> None:
-        """Count a scan of a dataset.
-
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata.
-        trace : ScanTrace
-            The decision about the scan.
-        explained : bool, default False
-            If True, the decision is from an explanation before the scan ran, and is left out if the set of indexes
-            has changed since.
-        """
+        """Count a scan; leave out one that was ``explained`` before it ran if the set of indexes has changed since."""
         with self._lock:
             usage = self.of(directory)
             if not explained or trace.indexes == usage.present or not usage.present:

@@ -17,55 +17,26 @@ _NUMBERED = re.compile(r"\w*\d\w*")
 
 
 class WarningLog:
-    """A log that writes each warning about an index once.
-
-    Several threads can use the log. One lock guards the record of written warnings; no method runs other code under
-    the lock.
-    """
+    """A log that writes each warning about an index once; several threads can use it."""
 
     def __init__(self) -> None:
+        # Guards the record of written warnings. No method runs other code under the lock.
         self._lock = threading.Lock()
         self._written: set[tuple[str, str, str]] = set()
 
     def warn_unused(self, location: IndexLocation, problem: str) -> None:
-        """Warn that queries on a dataset read all files, unless the log has a warning about the same problem.
-
-        Problems that differ only in words with digits count as the same problem, because the messages of stores contain
-        request numbers and times.
-
-        Parameters
-        ----------
-        location : IndexLocation
-            The location of the index.
-        problem : str
-            The reason why the index is not used.
-        """
+        """Warn that queries on a dataset read all files, unless the log has a warning about the same problem."""
         text = f"the index of {location.root} is not used, queries read all files: {problem}"
+        # The messages of stores contain request numbers and times, so words with digits do not distinguish problems.
         self._warn((location.directory, location.root, _NUMBERED.sub("#", problem)), text)
 
     def warn_driver_only(self, directory: str, rows: int, reason: str) -> None:
-        """Warn that the driver prunes large metadata, unless the log has this warning.
-
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata.
-        rows : int
-            The number of files that the metadata describe.
-        reason : str
-            The reason why no job can prune the metadata.
-        """
+        """Warn that the driver prunes large metadata because no job can, unless the log has this warning."""
         text = f"the driver prunes {rows:,} files by the metadata in {directory}: {reason}"
         self._warn((directory, "", reason), text)
 
     def warn_setting(self, problem: str) -> None:
-        """Warn about a setting that is unknown or has an invalid value, unless the log has this warning.
-
-        Parameters
-        ----------
-        problem : str
-            What is wrong with the setting.
-        """
+        """Warn about a setting that is unknown or has an invalid value, unless the log has this warning."""
         self._warn((_SETTINGS, "", problem), problem)
 
     def forget(self, directory: str) -> None:

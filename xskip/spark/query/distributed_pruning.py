@@ -1,7 +1,6 @@
 """The pruning of metadata that is too large for the driver: Spark jobs register its data files and answer queries.
 
-A task reads a part of the metadata files and evaluates the same clauses as the driver does. The task returns a bit for
-each data file to Python. Rules: [PRU-JB].
+A task reads a part of the metadata files and evaluates the same clauses as the driver. Rules: [PRU-JB].
 """
 
 from __future__ import annotations
@@ -61,48 +60,25 @@ _PRUNED = "part int, skip binary, outcomes string"
 
 
 class DistributedPruner:
-    """A runner of pruning jobs, in a separate session in which xskip is disabled.
-
-    Several threads can use the runner. One lock guards the session of the jobs, the latest row groups, and the start of
-    a job in the JVM. A job runs after its thread has released the lock.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM.
-
-    Attributes
-    ----------
-    spark : SparkSession or None
-        A session of the current application. The engine sets the session before the first job.
-    """
+    """A runner of pruning jobs, in a separate session in which xskip is disabled; several threads can use it."""
 
     def __init__(self, hook: Hook) -> None:
         from cachetools import TTLCache
 
+        #: A session of the current application. The engine sets the session before the first job.
         self.spark: SparkSession | None = None
         self._hook = hook
+        # Guards the session of the jobs, the latest row groups, and the start of a job in the JVM. A job runs after its
+        # thread has released the lock.
         self._lock = threading.RLock()
         self._job_session: tuple[str, SparkSession] | None = None  # with the id of its application
         self._groups: tuple[str, RowGroups] | None = None
         self._failed: TTLCache[str, str] = TTLCache(1, _RETRY_SECONDS)  # the reason, by snapshot
 
     def register(self, directory: str, snapshot: Snapshot, token: int) -> None:
-        """Register the data files of a snapshot in the JVM; the driver's Python process reads no file name.
+        """Register the data files of a snapshot in the JVM, which knows the snapshot by the number ``token``.
 
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata, in the hook's spelling.
-        snapshot : Snapshot
-            The snapshot whose data files the jobs read.
-        token : int
-            The number by which the JVM knows the snapshot.
-
-        Raises
-        ------
-        XskipError
-            If a job fails, or if a job for the snapshot failed within the last minute.
+        The driver's Python process reads no file name. ``directory`` is in the hook's spelling.
         """
         wanted = snapshot.partition_keys
         with self._trying(snapshot):
@@ -116,26 +92,9 @@ class DistributedPruner:
             filler.register(directory)
 
     def prune(self, directory: str, snapshot: Snapshot, clause: Clause) -> PruneResult:
-        """Decide for every data file of a snapshot whether a query can skip the file.
+        """Return what :func:`xskip.pruning.prune.prune` would return for the whole snapshot without functions.
 
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata, in the hook's spelling.
-        snapshot : Snapshot
-            The snapshot to prune.
-        clause : Clause
-            The clause of the query. The job does not evaluate functions.
-
-        Returns
-        -------
-        PruneResult
-            The verdicts that :func:`xskip.pruning.prune.prune` would return for the whole snapshot without functions.
-
-        Raises
-        ------
-        XskipError
-            If the job fails, or if a job for the snapshot failed within the last minute.
+        ``directory`` is in the hook's spelling.
         """
         clause = _without_functions(clause)
         result = prune(clause, _NOTHING)
@@ -159,8 +118,8 @@ class DistributedPruner:
         self._failed.clear()
 
     def _groups_of(self, snapshot: Snapshot) -> RowGroups:
-        """Return the row groups of a snapshot, and cache those of the latest snapshot."""
         with self._lock:
+            # Row groups are cached for the latest snapshot only.
             if self._groups is None or self._groups[0] != snapshot.live.identity:
                 self._groups = snapshot.live.identity, RowGroups(snapshot)
             return self._groups[1]
@@ -172,7 +131,7 @@ class DistributedPruner:
         parts: Sequence[Part],
         task: tuple[_Map, str],
     ) -> DataFrame:
-        """Return the result of a task, a function with the schema of its rows, over parts of a snapshot's files."""
+        """Return the rows of a task, a function with the schema of its rows, over parts of a snapshot's files."""
         with self._lock:
             spark = self._session()
             self._hook.ship_kernel(spark)
@@ -225,8 +184,6 @@ def _cause(error: Exception) -> str:
 
 
 def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
-    """Return the task that lists the data files of parts."""
-
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, part, data in _read(parts, batches):
             table = part.table(data, wanted, has_names=True)
@@ -271,10 +228,11 @@ def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:
-    """Merge the row groups that statistics ruled out with the results of the tasks; a file without a result is kept."""
+    """Merge the row groups that statistics ruled out with the results of the tasks."""
     unread = int(skip.sum())
     sums = np.zeros((len(result.counts), 2), np.int64)
     unreadable: Counter[str] = Counter()
+    # Each row group in ``parts`` was kept so far, so a file without a result of a task is kept.
     for number, bits, text in rows:
         ordinals, of_part = parts[number].ordinals, json.loads(text)
         skip[ordinals] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(ordinals), bitorder="little")
@@ -287,10 +245,8 @@ def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterab
 
 
 def _package() -> str:
-    """Write the package to an archive for Python workers, and return the path; the process deletes the archive at exit.
-
-    Workers import the package from the archive.
-    """
+    """Write the package to an archive, from which Python workers import it, and return the path."""
+    # The process deletes the folder at its exit.
     folder = lasting_folder("package")
     path = f"{folder}/xskip-package.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -69,45 +69,22 @@ class ScanListing:
         return found
 
     def picture(self, *, has_values: bool) -> FilePicture | str:
-        """Return the picture of the files along a column, or the reason why there is none.
-
-        Parameters
-        ----------
-        has_values : bool
-            Whether the picture may show values.
-        """
+        """Return the picture of the files along a column, or the reason why there is none."""
         found = self.files()
         return found if isinstance(found, str) else found.picture(has_values=has_values)
 
 
 class ScanFiles:
-    """The files of a scan.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        What the decision about the scan follows from.
-    snapshot : Snapshot
-        The snapshot of the evidence.
-    trace : ScanTrace
-        The trace of the decision.
-    listed : ListedFiles
-        The files that Spark listed.
-
-    Attributes
-    ----------
-    ordinals : numpy.ndarray of int32
-        The position of each listed file in the snapshot; -1 for a file that is not in the snapshot.
-    kept : numpy.ndarray of bool
-        Whether the scan reads each listed file.
-    """
+    """The files of a scan."""
 
     def __init__(self, evidence: Evidence, snapshot: Snapshot, trace: ScanTrace, listed: ListedFiles) -> None:
         self._evidence = evidence
         self._snapshot = snapshot
         self._trace = trace
         self._listed = listed
+        #: The position of each listed file in the snapshot; -1 for a file that is not in the snapshot.
         self.ordinals = listed.ordinals()
+        #: Whether the scan reads each listed file.
         self.kept = listed.kept()
 
     @cached_property
@@ -142,13 +119,7 @@ class ScanFiles:
         return found
 
     def picture(self, *, has_values: bool) -> FilePicture | str:
-        """Return the picture of the files along a column, or the reason why there is none.
-
-        Parameters
-        ----------
-        has_values : bool
-            Whether the picture may show values.
-        """
+        """Return the picture of the files along a column, or the reason why there is none."""
         bounded = self._bounded()
         if not bounded:
             return "no index has bounds of a column" + (" without encryption" if self._trace.secret_columns else "")
@@ -160,10 +131,7 @@ class ScanFiles:
         return FilePicture.of(files, definition.columns[0], str(definition), kind, has_values=has_values)
 
     def _bounded(self) -> list[tuple[IndexDefinition, str]]:
-        """Return the indexes whose bounds may be shown, the best one for a picture first.
-
-        Numbers and times that ruled out files come first, since an axis shows their distances.
-        """
+        """Return the indexes whose bounds may be shown, the best one for a picture first."""
         ruled_out: dict[tuple[Requirement, ...], int] = {}
         for outcome in () if self._trace.result is None else self._trace.result.counts:
             needs = outcome.clause.needs
@@ -171,6 +139,7 @@ class ScanFiles:
 
         def rank(definition: IndexDefinition, kind: str) -> tuple[bool, int]:
             count = ruled_out.get((definition.key,), -1)  # -1: no clause reads the index
+            # An axis shows the distances of numbers and times, so those of them that ruled out files come first.
             return count > 0 and is_linear(arrow_type(kind)), count
 
         bounded = [(d, bounded_type(d, storage)) for d, storage in self._snapshot.indexes]
@@ -184,12 +153,7 @@ class ScanFiles:
     def explanations(self, most: int, shown: Mapping[str, str] | None) -> Iterator[FileExplanation]:
         """Yield why the scan reads or skips files: first the files that it reads, then the others, by their names.
 
-        Parameters
-        ----------
-        most : int
-            The maximum number of files.
-        shown : mapping of str to str, or None
-            The texts of predicates with values, by their texts without; None hides all values.
+        ``shown`` has the texts of predicates with values, by their texts without; None hides all values.
         """
         known = self.ordinals >= 0
         left = most
@@ -203,7 +167,7 @@ class ScanFiles:
             yield self._explained(place, shown)
 
     def _by_name(self, chosen: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
-        """Return the places of the first chosen files by name in the listing."""
+        """Return the places, in the listing, of the first chosen files by name."""
         places = np.flatnonzero(chosen)
         order = pc.sort_indices(self._table.files.names.take(pa.array(self.ordinals[places])))
         first: npt.NDArray[np.int64] = places[order.to_numpy(zero_copy_only=False)[: max(most, 0)].astype(np.int64)]
@@ -228,6 +192,8 @@ class ScanFiles:
         predicates = [text_of(subjects, shown) for subjects in finding.subjects]
         names = dict.fromkeys(map(index_name, finding.needs))
         reason = finding.reason
+        # What the scan did differs from the present verdict: the scan had another snapshot, or results of functions
+        # that the evaluator no longer has.
         if kept is (verdict is False):
             reason = Cause.ANOTHER_SNAPSHOT if kept else Cause.FORGOTTEN_RESULTS
         return FileExplanation(

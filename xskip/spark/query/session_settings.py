@@ -17,26 +17,14 @@ T = TypeVar("T")
 
 
 class SessionSettings:
-    """The settings of sessions, with values of the process for the sessions that do not set a key themselves.
-
-    Parameters
-    ----------
-    hook : Hook
-        The hook of the JVM, which reads the settings while Spark plans a query.
-    """
+    """The settings of sessions, with values of the process for the sessions that do not set a key themselves."""
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self._process_wide: dict[str, str] = {}
 
     def of(self, spark: SparkSession, setting: Setting[T]) -> T:
-        """Return the value of a setting for a session.
-
-        Raises
-        ------
-        SettingError
-            If the session or the process has set an invalid value.
-        """
+        """Return the value of a setting for a session, or raise SettingError for an invalid one."""
         return setting.of(spark.conf.get(setting.key, None) or self._process_wide.get(setting.key))
 
     def or_default(self, spark: SparkSession, setting: Setting[T]) -> T:
@@ -47,16 +35,11 @@ class SessionSettings:
             return setting.default
 
     def configured(self, spark: SparkSession) -> dict[str, str]:
-        """Return the keys ``spark.xskip.*`` that a session sets, or the Spark application for it, and their values."""
+        """Return the keys ``spark.xskip.*`` and values that a session sets, or the Spark application for it."""
         return self._hook.settings_of(spark)
 
     def check(self, spark: SparkSession) -> None:
-        """Raise an error if a session sets a key that xskip does not know, or an invalid value.
-
-        Raises
-        ------
-        SettingError
-        """
+        """Raise SettingError if a session sets a key that xskip does not know, or an invalid value."""
         for error in problems_of(self.configured(spark)):
             raise error
 
