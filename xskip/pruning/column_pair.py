@@ -22,21 +22,13 @@ __all__ = ["ColumnPairClause"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnPairClause:
-    """A clause over two columns, each with bounds or with a partition value.
-
-    Attributes
-    ----------
-    compared : ColumnComparison
-        The comparison of the two columns.
-    left, right : Requirement
-        The sources of the columns' bounds: a MinMax index or a partition column.
-    expensive : bool
-        Whether cheaper clauses should run first.
-    """
+    """A clause over two columns, each with bounds or with a partition value."""
 
     compared: ColumnComparison
+    #: The sources of the columns' bounds: a MinMax index or a partition column.
     left: Requirement
     right: Requirement
+    #: Whether cheaper clauses should run first.
     expensive: bool = False
 
     @property
@@ -55,20 +47,10 @@ class ColumnPairClause:
         return self.left, self.right
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """Return a verdict for each file: false if the bounds of the columns exclude the comparison.
+        """Return false for each file whose bounds exclude the comparison; ``among`` has no effect.
 
-        Parameters
-        ----------
-        table : MetadataTable
-            The metadata of the files.
-        among : numpy.ndarray of bool
-            The files in question; this clause ignores the mask.
-
-        Returns
-        -------
-        pyarrow.BooleanArray
-            False if no value of the left column satisfies the comparison with any value of the right column, or if all
-            values of a column are NULL. Null if bounds are missing.
+        The verdict is false if no value of the left column satisfies the comparison with any value of the right column,
+        or if all values of a column are NULL. It is null if bounds are missing.
         """
         left_side = _side(self.compared.left, self.left, table)
         right_side = _side(self.compared.right, self.right, table)

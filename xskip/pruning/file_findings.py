@@ -33,25 +33,13 @@ class Finding:
 
 
 class FileFindings:
-    """The verdicts of all parts of a clause on all files of a metadata table.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause.
-    table : MetadataTable
-        The metadata, with the indexes and partition columns that the clause requires.
-
-    Attributes
-    ----------
-    verdicts : pyarrow.BooleanArray
-        The verdict of the clause on each file: true, false or null.
-    """
+    """The verdicts of all parts of a clause on all files of a metadata table, which has what the clause requires."""
 
     def __init__(self, clause: Clause, table: MetadataTable) -> None:
         self._clause = clause
         self._table = table
         self._found: dict[int, Verdicts] = {}  # by the identity of the part, which the clause keeps alive
+        #: The verdict of the clause on each file: true, false or null.
         self.verdicts = self._evaluate(clause)
 
     def _evaluate(self, clause: Clause) -> Verdicts:
@@ -78,18 +66,14 @@ class FileFindings:
         return verdict
 
     def of(self, row: int) -> Finding:
-        """Return what decides the verdict on a file.
+        """Return what decides the verdict on the file at a position of the table.
 
         Where the verdict is false, the finding has the first part that proves it: all alternatives of a disjunction
         together. Where it is null, the finding has the last part without a verdict, and says why it has none. Where it
-        is true, the finding has the last part. Spark puts conditions such as ``IS NOT NULL`` before the others.
-
-        Parameters
-        ----------
-        row : int
-            The position of the file in the table.
+        is true, the finding has the last part.
         """
         verdict = self._verdict(self._clause, row)
+        # Spark puts conditions such as ``IS NOT NULL`` before the others, so the last part says most.
         if verdict is None:
             return self._opened(_last(list(self._open(self._clause, row)))[0], row)
         if not verdict:
@@ -158,6 +142,6 @@ def _last(clauses: list[_Part]) -> list[_Part]:
 
 
 def _joined(clauses: list[IndexClause], reason: Cause, constant: Cause) -> Finding:
-    """Return the finding of clauses with a reason, or with another reason if there are none."""
+    """Return the finding of clauses for ``reason``, or for ``constant`` if there are none."""
     needs = dict.fromkeys(clause.needs for clause in clauses)
     return Finding(tuple(dict.fromkeys(map(subjects, clauses))), tuple(needs), reason if clauses else constant)

@@ -57,43 +57,26 @@ class PruneResult:
 
 
 def text_of(subjects: Iterable[Subject], texts: Mapping[str, str] | None = None) -> str:
-    """Return the text of the subjects of a clause, joined by AND.
+    """Return the text of the subjects of a clause, joined by AND, with values if ``texts`` has all of them.
 
-    ``texts`` has texts with values, by the texts without. The result has either all values or none.
+    ``texts`` has texts with values, by the texts without.
     """
     plain = [str(subject) for subject in subjects]
+    # either all values or none
     shown = plain if texts is None or not all(text in texts for text in plain) else [texts[text] for text in plain]
     return " AND ".join(shown)
 
 
 def requirements(clause: Clause) -> frozenset[Requirement]:
-    """Return the indexes and partition columns that must be read to evaluate a clause.
-
-    Parameters
-    ----------
-    clause : Clause
-
-    Returns
-    -------
-    frozenset of Requirement
-    """
+    """Return the indexes and partition columns that must be read to evaluate a clause."""
     return frozenset(need for leaf in leaves(clause) if not isinstance(leaf, Undetermined) for need in leaf.needs)
 
 
 def prune(clause: Clause, table: MetadataTable, listed: Mask | None = None) -> PruneResult:
     """Evaluate a clause for every file of a metadata table, and select the files to skip.
 
-    Parameters
-    ----------
-    clause : Clause
-    table : MetadataTable
-        The metadata of the files, with all indexes and partition columns that the clause requires.
-    listed : numpy.ndarray of bool, optional
-        True for the files that the outcomes count. None counts all files.
-
-    Returns
-    -------
-    PruneResult
+    The table has all indexes and partition columns that the clause requires. ``listed`` is True for the files that the
+    outcomes count; None counts all files.
     """
     trace = Trace()
     verdicts = evaluate(clause, table, np.full(len(table), True), trace)

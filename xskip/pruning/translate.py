@@ -61,18 +61,7 @@ _Described = tuple[IndexDefinition, Storage]
 
 
 def without_columns(indexes: Iterable[_Described], columns: Collection[tuple[str, ...]]) -> tuple[_Described, ...]:
-    """Return the indexes whose values do not depend on certain columns.
-
-    Parameters
-    ----------
-    indexes : iterable of (IndexDefinition, Storage)
-    columns : collection of tuple of str
-        The columns, each with the names from the top-level column to the field.
-
-    Returns
-    -------
-    tuple of (IndexDefinition, Storage)
-    """
+    """Return the indexes whose values do not depend on columns, each given by its names from the top-level column."""
     if not columns:
         return tuple(indexes)
     return tuple((d, s) for d, s in indexes if not any(path in columns for path in d.paths))
@@ -80,49 +69,26 @@ def without_columns(indexes: Iterable[_Described], columns: Collection[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class IndexCatalog:
-    """The indexes and partition columns that a query can use.
+    """The indexes and partition columns that a query can use."""
 
-    Attributes
-    ----------
-    indexes : tuple of (IndexDefinition, Storage)
-        The indexes, each with the type of its stored values.
-    partitions : mapping of str to str
-        The partition columns of the metadata, with their Spark types.
-    queried : mapping of str to str, optional
-        The partition columns of the query's relation, with their Spark types; None stands for ``partitions``. A name in
-        only one of the two mappings refers to different values in the query and in the metadata.
-    case_sensitive : bool
-        Whether the case of column names matters.
-    settings : str
-        The query's settings on which the values of expressions depend.
-    differing : mapping of tuple of str to str
-        The columns whose indexes are left out, each with the reason.
-    untyped : bool
-        Whether no commit record states the types of hashed values, because another program wrote the index. The data
-        files carry their types, so the hashed types are the column types in the query.
-    """
-
+    #: The indexes, each with the type of its stored values.
     indexes: tuple[tuple[IndexDefinition, Storage], ...]
+    #: The partition columns of the metadata, with their Spark types.
     partitions: Mapping[str, str] = field(default_factory=dict)
+    #: The partition columns of the query's relation, with their Spark types; None stands for ``partitions``. A name in
+    #: only one of the two mappings refers to different values in the query and in the metadata.
     queried: Mapping[str, str] | None = None
     case_sensitive: bool = False
+    #: Whether no commit record states the types of hashed values, because another program wrote the index. The data
+    #: files carry their types, so the hashed types are the column types in the query.
     untyped: bool = False
+    #: The query's settings on which the values of expressions depend.
     settings: str = ""
+    #: The columns whose indexes are left out, each with the reason.
     differing: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def name(self, path: tuple[str, ...]) -> str:
-        """Return the name of a column in the spelling of the metadata.
-
-        Parameters
-        ----------
-        path : tuple of str
-            The names from the top-level column to the field.
-
-        Returns
-        -------
-        str
-            The path in Spark's spelling, in lower case unless the case of names matters.
-        """
+        """Return a column's path in Spark's spelling, in lower case unless the case of names matters."""
         joined = join_path(path)
         return joined if self.case_sensitive else joined.lower()
 
@@ -132,31 +98,13 @@ class IndexCatalog:
         return any(d.types == ("boolean",) and d.expression is not None for d, _ in self.indexes)
 
     def on_column(self, name: str) -> list[_Described]:
-        """Return the indexes on a column.
-
-        Parameters
-        ----------
-        name : str
-            The result of :meth:`name`.
-
-        Returns
-        -------
-        list of (IndexDefinition, Storage)
-        """
+        """Return the indexes on the column with a :meth:`name`."""
         return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
 
     def on_expression(self, form: Form | None) -> list[_Described]:
         """Return the indexes on an expression that were built with the query's settings.
 
-        Parameters
-        ----------
-        form : Form or None
-            The form of the expression; None if no form identifies the expression.
-
-        Returns
-        -------
-        list of (IndexDefinition, Storage)
-            Empty if the expression contains a partition column, or has no form.
+        The result is empty if the expression contains a partition column, or has no form (None).
         """
         usable = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
         if form is None or not usable or any(self.is_partition(path[:1]) for path in form.columns):
@@ -165,48 +113,22 @@ class IndexCatalog:
         return [(d, s) for d, s in usable if d.expression == text]
 
     def reason(self, name: str) -> Reason:
-        """Return why there is no usable index on a column.
-
-        Parameters
-        ----------
-        name : str
-            The result of :meth:`name`.
-        """
+        """Return why there is no usable index on the column with a :meth:`name`."""
         reasons = (OtherReason(why) for path, why in self.differing.items() if self.name(path) == name)
         return next(reasons, MissingIndex(name))
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
-        """Return whether a name is that of a partition column, of the query or of the metadata.
-
-        Parameters
-        ----------
-        path : tuple of str
-            The names from the top-level column to the field.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a path names a partition column, of the query or of the metadata."""
         name = self.name(path)
         partitions = (*self.partitions, *(self.queried or ()))
         return any(self.name((partition,)) == name for partition in partitions)
 
     def partition_column(self, column: Column) -> str | Undetermined | None:
-        """Return the name of the partition column that a column is, or None if it is no partition column.
-
-        Parameters
-        ----------
-        column : Column
-
-        Returns
-        -------
-        str, Undetermined or None
-            Undetermined if the column is a partition column only for the query or only for the metadata, so that
-            its values differ, or if its type has changed.
-        """
+        """Return the name of the partition column that a column is, or None if it is no partition column."""
         name = self.name(column.path)
         partition = self._partition(name, self.partitions)
         in_query = partition if self.queried is None else self._partition(name, self.queried)
+        # The values of the query and of the metadata differ if the column is a partition column only for one of them.
         if (partition is None) != (in_query is None):
             return Undetermined((), PartitionMismatch(name))
         if partition is not None and self.partitions[partition] != column.type:
@@ -218,28 +140,7 @@ class IndexCatalog:
 
 
 def translate(predicate: Predicate, catalog: IndexCatalog) -> Clause:
-    """Translate a predicate into a clause; a part that no index can answer becomes Undetermined.
-
-    Parameters
-    ----------
-    predicate : Predicate
-    catalog : IndexCatalog
-        The indexes and partition columns that the query can use.
-
-    Returns
-    -------
-    Clause
-
-    Examples
-    --------
-    >>> from xskip.expressions.predicate import (Comparison, Op)
-    >>> a = Column(("A",), "int")
-    >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
-    >>> translate(Comparison(Op.GT, a, 5), IndexCatalog((minmax,))).requires
-    ('minmax', ('a',))
-    >>> translate(Comparison(Op.GT, a, 5), IndexCatalog(())).reason
-    MissingIndex(column='a')
-    """
+    """Translate a predicate into a clause; a part that no index can answer becomes Undetermined."""
     match predicate:
         case And():
             children = tuple(_conjuncts(predicate))
@@ -305,7 +206,7 @@ def _of_call(leaf: Leaf, call: Call, catalog: IndexCatalog) -> Clause:
 
 
 def _on_column(leaf: Leaf, column: Column, catalog: IndexCatalog, *, of_elements: bool = False) -> Clause:
-    """Return the conjunction of all clauses of the indexes on a column, because each index can rule out a file."""
+    """Return the conjunction of all clauses of the indexes on a column."""
     partition_column = catalog.partition_column(column)
     if isinstance(partition_column, Undetermined):
         return replace(partition_column, predicates=(leaf,))
@@ -322,6 +223,7 @@ def _on_column(leaf: Leaf, column: Column, catalog: IndexCatalog, *, of_elements
     if not fitting:
         return Undetermined((leaf,), AnotherType(name, column.type))
     kinds = tuple(definition.name for definition, _ in fitting)
+    # A conjunction, because each index can rule out a file.
     return _all(_clauses(leaf, fitting)) or Undetermined((leaf,), UnansweredCondition(name, kinds))
 
 
@@ -340,7 +242,6 @@ def _on_expression(leaf: Leaf, form: Form | None, kind: str, catalog: IndexCatal
 
 
 def _on_elements(leaf: Leaf, array: Derived, kind: str, catalog: IndexCatalog) -> list[Clause]:
-    """Return the clauses of all indexes that cover the elements of an expression."""
     clauses: list[Clause] = []
     for described in catalog.on_expression(array.form):
         if described[0].types == (array.type,) and _is_of_elements(described):
@@ -367,7 +268,6 @@ def _all(clauses: Sequence[Clause]) -> Clause | None:
 
 
 def _pair(compared: ColumnComparison, catalog: IndexCatalog) -> Clause:
-    """Return the clause that compares the bounds of two columns."""
     sources: list[Requirement] = []
     for operand in (compared.left, compared.right):
         column = column_of(operand)
