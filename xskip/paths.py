@@ -11,25 +11,11 @@ __all__ = ["check_path"]
 
 
 def check_path(path: object, name: str = "path", *, expected: str = "a path such as '/lake/events'") -> str:
-    """Return a path as a text.
-
-    Parameters
-    ----------
-    path : object
-        The argument.
-    name : str
-        What the path is, for the error.
-    expected : str
-        A description of a valid path, for the error.
+    """Return a path as a text, or raise ArgumentError; ``name`` and ``expected`` are words of the error.
 
     >>> from pathlib import PurePosixPath
     >>> check_path(PurePosixPath("/lake/events"))
     '/lake/events'
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is no path, or empty.
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if isinstance(text, str) and text.strip():

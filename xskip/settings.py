@@ -52,37 +52,22 @@ class Setting(Generic[T]):
     """A setting with its key, its default value and its parser.
 
     The value of the Spark session has priority over the value of the process. Without either value the default applies.
-
-    Attributes
-    ----------
-    key : str
-        The key in Spark's configuration.
-    default : T
-        The value of a setting that is not configured.
-    read : callable
-        Function that parses the configured text; returns None for an invalid text.
-    expected : str
-        Description of the valid values for error messages.
-    meaning : str
-        What the setting changes, for listings of the settings.
-    default_text : str
-        The default as users write it, if this differs from the text of the value.
     """
 
     key: str
     default: T
+    #: Parses the configured text; returns None for an invalid text.
     read: Callable[[str], T | None]
+    #: Description of the valid values for error messages.
     expected: str
+    #: What the setting changes, for listings of the settings.
     meaning: str
+    #: The default as users write it, if this differs from the text of the value.
     default_text: str = ""
 
     @property
     def written(self) -> str:
-        """Return the default value as a text.
-
-        >>> ENABLED.written, BYTES_PER_FILE.written
-        ('true', '128m')
-        """
+        """Return the default value as a text: ``true``, ``128m``; empty for a mapping."""
         if isinstance(self.default, Mapping):
             return ""
         return self.default_text or (str(self.default).lower() if isinstance(self.default, bool) else str(self.default))
@@ -96,29 +81,10 @@ class Setting(Generic[T]):
         return None
 
     def of(self, text: str | None) -> T:
-        """Return the value that a configured text represents.
+        """Return the value of a configured text, or raise SettingError; None and an empty text select the default.
 
-        Parameters
-        ----------
-        text : str or None
-            The configured text; None or an empty text selects the default.
-
-        Returns
-        -------
-        T
-            The parsed value or the default.
-
-        Raises
-        ------
-        SettingError
-            If the text is not a valid value of the setting.
-
-        Examples
-        --------
-        >>> CHUNK_FILES.of("2"), CHUNK_FILES.of(None), ENABLED.of("False")
-        (2, 10000, False)
-        >>> BYTES_PER_FILE.of("64m"), DISCOVERY_SECONDS.of("2min")
-        (67108864, 120.0)
+        >>> BYTES_PER_FILE.of("64m"), DISCOVERY_SECONDS.of("2min"), CHUNK_FILES.of(None)
+        (67108864, 120.0, 10000)
         """
         if not text:
             return self.default
@@ -175,7 +141,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def _seconds(text: str) -> float | None:
-    """Return a duration in seconds; a number without a unit counts seconds, as the key of the setting says."""
+    # a number without a unit counts seconds, as the key of the setting says
     return _quantity(text, _SECONDS)
 
 
@@ -185,11 +151,7 @@ _NAME = re.compile(r"[^/:.]+\.[^/:.]+")
 
 
 def is_absolute(path: str) -> bool:
-    """Return whether a path names the same directory in every process.
-
-    >>> is_absolute("/md"), is_absolute("s3a://bucket/md"), is_absolute("md"), is_absolute("~/md")
-    (True, True, False, False)
-    """
+    """Return whether a path such as ``/md`` or ``s3a://bucket/md`` names the same directory in every process."""
     return _PLACE.match(path) is not None
 
 
@@ -305,18 +267,7 @@ def similar_key(key: str) -> str | None:
 
 
 def problems_of(configured: Mapping[str, str]) -> Iterator[SettingError]:
-    """Yield an error for each key that no setting has, and for each invalid value.
-
-    Parameters
-    ----------
-    configured : mapping of str to str
-        The configuration of a session; keys that do not begin with ``spark.xskip.`` are ignored.
-
-    Examples
-    --------
-    >>> [error.hint for error in problems_of({PREFIX + "metadata.locaton": "/md"})]
-    ['did you mean spark.xskip.metadata.location?']
-    """
+    """Yield an error for each key ``spark.xskip.*`` that no setting has, and for each invalid value."""
     for key in sorted(key for key in configured if key.lower().startswith(PREFIX)):
         setting = SETTINGS.get(key)
         if setting is None:

@@ -23,105 +23,49 @@ _NO_LOCATION = IndexLocation("", "", "")
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """The part of a request that the engine needs to report a problem.
-
-    The default values are those of a request that cannot be parsed.
-
-    Attributes
-    ----------
-    id : int
-        The number of the request.
-    location : IndexLocation
-        The location of the index that can answer the request.
-    strict : bool
-        Whether the query fails if the index cannot be used.
-    explains : bool
-        Whether no query reads the files, because the request serves ``xskip.explain`` or ``index.files``.
-    """
+    """The part of a request that the engine needs to report a problem; the defaults stand for an unparsable request."""
 
     id: int = -1
     location: IndexLocation = _NO_LOCATION
+    #: Whether the query fails if the index cannot be used.
     strict: bool = False
+    #: Whether no query reads the files, because the request serves ``xskip.explain`` or ``index.files``.
     explains: bool = False
 
 
 class RequestError(XskipError):
-    """Error for a request that is malformed, or whose session has an invalid setting.
+    """Error for a request that is malformed, or whose session has an invalid setting."""
 
-    Parameters
-    ----------
-    what : str
-        One sentence that states what went wrong.
-    where : str, optional
-        The member of the request.
-    found : str, optional
-        The type of the member's value.
-    expected : str, optional
-        The type that the member requires.
-
-    Attributes
-    ----------
-    header : RequestHeader
-        The header of the request, as far as the header can be parsed.
-    """
-
+    #: The header of the request, as far as the header can be parsed.
     header = RequestHeader()
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """The request of a scan: which files of a dataset can the scan skip.
-
-    Attributes
-    ----------
-    header : RequestHeader
-        The number of the request, the location of the index, and the strict mode.
-    filters : sequence of list
-        The filters of the scan in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
-    filters_text : str
-        The filters as JSON.
-    format : str
-        Spark's short name of the file format, or the class of a plugin's format.
-    options : mapping of str to str
-        The reader options.
-    settings : mapping of str to str
-        The settings of the session that can change the values that Spark reads.
-    columns : str
-        What decides the values of single columns, as JSON.
-    partition_types : mapping of str to str
-        The partition columns of the relation, with their Spark types.
-    expression_settings : str
-        The settings of the session on which the values of expressions depend.
-    job_threshold : int
-        The number of files above which a Spark job prunes the metadata.
-    """
+    """The request of a scan: which files of a dataset can the scan skip."""
 
     header: RequestHeader
+    #: The filters in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
     filters: Sequence[Any]
     filters_text: str
+    #: Spark's short name of the file format, or the class of a plugin's format.
     format: str
+    #: The reader options.
     options: Mapping[str, str]
+    #: The settings of the session that can change the values that Spark reads.
     settings: Mapping[str, str]
+    #: What decides the values of single columns, as JSON.
     columns: str
+    #: The partition columns of the relation, with their Spark types.
     partition_types: Mapping[str, str]
+    #: The settings of the session on which the values of expressions depend.
     expression_settings: str
+    #: The number of files above which a Spark job prunes the metadata.
     job_threshold: int
 
     @staticmethod
     def parse(text: str) -> ScanRequest:
-        """Parse a request in the form of JVM-RQ-1; members with other names have no effect.
-
-        Parameters
-        ----------
-        text : str
-            The JSON text of the request.
-
-        Raises
-        ------
-        RequestError
-            If the text is not a JSON object, if a member is missing or has another type, or if the number of files is
-            not a valid setting.
-        """
+        """Parse a request in the form of JVM-RQ-1; members with other names have no effect."""
         try:
             members = json.loads(text)
         except ValueError as error:
@@ -150,11 +94,9 @@ class ScanRequest:
         return _profile(self.format, tuple(self.options.items()), tuple(self.settings.items()), self.columns)
 
     def cache_key(self) -> str:
-        """Return the key under which the engine caches the decision about this request.
-
-        Two requests with one key get one decision from a snapshot. The key omits the format and the columns, because
-        the engine compares the read profile of every request with the profile of the build.
-        """
+        """Return the key under which the engine caches the decision about this request by a snapshot."""
+        # The key omits the format and the columns, because the engine compares the read profile of every request with
+        # the profile of the build.
         others = (self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold)
         return self.filters_text + json.dumps(others)
 
@@ -204,7 +146,6 @@ def _member(members: object, name: str, kind: type[T]) -> T:
 
 
 def _texts(members: object, name: str) -> dict[str, str]:
-    """Return a member that is an object of strings."""
     texts = _member(members, name, dict)
     return {key: _member(texts, key, str) for key in texts}
 
