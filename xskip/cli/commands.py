@@ -45,29 +45,16 @@ __all__ = ["COMMANDS", "Command", "Flag"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command.
-
-    Attributes
-    ----------
-    name : str
-        The name of the command.
-    text : str
-        What the command does.
-    example : str
-        A call of the command.
-    run : callable
-        A function that runs the command and returns the exit code.
-    flags : tuple of Flag
-        The arguments and flags.
-    add : callable, optional
-        A function that adds further arguments to the parser.
-    """
+    """A command."""
 
     name: str
+    #: What the command does, for the help.
     text: str
+    #: A call of the command.
     example: str
     run: Run
     flags: tuple[Flag, ...] = ()
+    #: Adds further arguments to the parser of the command.
     add: Callable[[argparse.ArgumentParser], None] | None = None
 
 

@@ -30,15 +30,7 @@ _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """Return the script for a shell.
-
-    Parameters
-    ----------
-    shell : str
-        One of :data:`SHELLS`.
-    parser : argparse.ArgumentParser
-        The parser of all commands.
-    """
+    """Return the script that completes the commands of a parser in one of :data:`SHELLS`."""
     commands = _commands(parser)
     if shell == "fish":
         return "\n".join(_fish(commands))
@@ -55,11 +47,9 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 
 def _cases(commands: dict[str, argparse.ArgumentParser]) -> Iterator[tuple[str, list[str]]]:
-    """Yield patterns of a command, its command and the word before, each with the words that can follow.
-
-    The commands of a command come first, because its own pattern matches them as well.
-    """
+    """Yield patterns of a command, its command and the word before, each with the words that can follow."""
     for name, parser in commands.items():
+        # Before the pattern of the command itself, which matches its commands as well.
         for sub, found in _commands(parser).items():
             yield from _cases_of(f"{name}:{sub}", found)
         yield from _cases_of(f"{name}:*", parser)

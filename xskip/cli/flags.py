@@ -27,42 +27,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag or an argument of a command.
+    """A flag or an argument of a command."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The names of the flag; one name without dashes is an argument.
-    text : str
-        The sentence in the help.
-    options : mapping
-        Further arguments of ``add_argument``.
-    """
-
+    #: One name without dashes is an argument.
     names: tuple[str, ...]
     text: str
+    #: Further arguments of ``add_argument``.
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
-    """Add a flag or an argument to the parser of a command.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        The parser of the command.
-    flag : Flag
-        The flag.
-    """
+    """Add a flag or an argument to the parser of a command."""
     parser.add_argument(*flag.names, help=flag.text, **flag.options)
 
 
 def key_value(text: str) -> str:
-    """Return a text of the form ``KEY=VALUE``; raise an error for any other text.
-
-    >>> key_value("header=true")
-    'header=true'
-    """
+    """Return a text of the form ``KEY=VALUE``; raise an error for any other text."""
     key, sign, _ = text.partition("=")
     if not sign or not key:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found {text!r}")
@@ -70,11 +50,7 @@ def key_value(text: str) -> str:
 
 
 def whole_number(text: str) -> int:
-    """Return a text as a whole number; raise an error for any other text.
-
-    >>> whole_number("12")
-    12
-    """
+    """Return a text as a whole number; raise an error for any other text."""
     try:
         return int(text)
     except ValueError:
@@ -82,11 +58,7 @@ def whole_number(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Return a text as a whole number of at least 1; raise an error for any other text.
-
-    >>> count("12")
-    12
-    """
+    """Return a text as a whole number of at least 1; raise an error for any other text."""
     found = whole_number(text)
     if found < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
@@ -94,11 +66,7 @@ def count(text: str) -> int:
 
 
 def duration(text: str) -> str:
-    """Return a time with its unit as it is; raise an error for any other text.
-
-    >>> duration("12h")
-    '12h'
-    """
+    """Return a time with its unit, such as ``12h``, as it is; raise an error for any other text."""
     from xskip.settings import seconds_of
 
     if seconds_of(text) is None:
@@ -107,11 +75,7 @@ def duration(text: str) -> str:
 
 
 def number(text: str) -> float:
-    """Return a text as a number; raise an error for any other text.
-
-    >>> number("0.5")
-    0.5
-    """
+    """Return a text as a number; raise an error for any other text."""
     try:
         return float(text)
     except ValueError:
@@ -119,11 +83,7 @@ def number(text: str) -> float:
 
 
 def directory(text: str) -> str:
-    """Return the name of a directory; raise an error for an empty text, such as an unset variable of the shell.
-
-    >>> directory("/lake")
-    '/lake'
-    """
+    """Return the name of a directory; raise an error for an empty text, such as an unset variable of the shell."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"expected a directory, found {text!r}")
     return text

@@ -60,15 +60,10 @@ def catching() -> Iterator[None]:
 
 
 def catch_again() -> None:
-    """Handle SIGINT, in place of the handler that PySpark has set at the start of a session.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If that handler has received a SIGINT and the command runs nevertheless.
-    """
+    """Handle SIGINT in place of the handler that PySpark has set at the start of a session."""
     if _received:
         signal.signal(signal.SIGINT, _handle)
+        # PySpark's handler has received a SIGINT, and the command runs nevertheless.
         if is_requested():
             raise KeyboardInterrupt
 
@@ -83,21 +78,19 @@ def is_requested() -> bool:
 
 
 def end() -> NoReturn:
-    """Say that the command was interrupted, remove temporary folders, and end the process without its exit handlers.
-
-    Exit handlers and the end of the session would call a JVM in an unknown state.
-    """
+    """Say that the command was interrupted, remove temporary folders, and end the process."""
     from xskip.metadatastore.temporary import remove_folders
 
     with suppress(OSError):
         os.write(_stderr[-1] if _stderr else 2, MESSAGE.encode())
+    # The JVM would stay for ever if PySpark waits for its start.
     _end_children()
     remove_folders()
+    # Exit handlers and the end of the session would call a JVM in an unknown state.
     os._exit(EXIT_CODE)
 
 
 def _end_children() -> None:
-    """End the JVM, which would stay for ever if PySpark waits for its start."""
     own = str(os.getpid())
     with suppress(OSError):
         if sys.platform == "linux":

@@ -17,13 +17,7 @@ __all__ = ["write"]
 
 
 def write(arguments: argparse.Namespace) -> int:
-    """Write the jar, show its path, and return the exit code.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments of the command.
-    """
+    """Write the jar, show its path, and return the exit code."""
     folder = Path(arguments.directory)
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +34,6 @@ def write(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _writing_to(folder: Path) -> Iterator[None]:
-    """Run the body, and raise its failure to write as an error that names the folder."""
     try:
         yield
     except OSError as error:

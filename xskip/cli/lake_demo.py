@@ -32,22 +32,9 @@ _STATUS = "get_json_object(string(value), '$.status')"
 
 
 def run_lake_demo(directory: str) -> int:
-    """Write a lake, and discover, read, index, compact and replay its messages.
+    """Write, discover, read, index, compact and replay a lake; return 0 if the results of queries stay equal, else 1.
 
-    Parameters
-    ----------
-    directory : str
-        The directory for the lake: a new one, or that of an earlier run, whose data the function replaces.
-
-    Returns
-    -------
-    int
-        0 if skipping, the index and the compaction leave the results of queries as they are, else 1.
-
-    Raises
-    ------
-    StorageError
-        If the directory contains other files, or cannot be written.
+    The directory is a new one, or that of an earlier run, whose data the function replaces.
     """
     root = empty_directory(Path(directory).absolute())
     with demo_session("xskip lake demo", _SETTINGS) as spark:
@@ -60,9 +47,9 @@ def run_lake_demo(directory: str) -> int:
 
 
 def _written(spark: SparkSession, root: Path) -> QuixLake:
-    """Write the lake by the sink, with a segment for each machine and hour."""
     lake = QuixLake(spark, f"{root}/lake")
     messages = _messages(spark)
+    # a segment for each machine and hour
     result = lake.write(messages, _TOPIC, options=SinkOptions(max_millis=3_600_000))
     lake.write(messages.filter(f"{_STATUS} = 'hot'"), "alarms")
     for machine, (site, line) in _MACHINES.items():
@@ -72,8 +59,9 @@ def _written(spark: SparkSession, root: Path) -> QuixLake:
 
 
 def _messages(spark: SparkSession) -> DataFrame:
-    """Return a message of each machine for each minute; the oven is hot for fifty minutes of the second day."""
+    """Return a message of each machine for each minute."""
     machines = ", ".join(f"'{name}'" for name in _MACHINES)
+    # The oven is hot for fifty minutes of the second day.
     warmer = "CASE WHEN partition = 2 AND offset BETWEEN 2520 AND 2569 THEN 30 ELSE 0 END"
     numbered = spark.range(_MINUTES * len(_MACHINES)).selectExpr(
         f"id % {len(_MACHINES)} AS partition", f"id DIV {len(_MACHINES)} AS offset"
@@ -118,7 +106,7 @@ def _window(lake: QuixLake) -> list[Row]:
 
 
 def _index(spark: SparkSession, lake: QuixLake) -> bool:
-    """Index the status in the payload, and return whether a query finds the same messages as before."""
+    """Index the status in the payload, and return whether a query finds the same number of messages as before."""
     _title("an index on a field of the payload", f'lake.index("{_TOPIC}").create([ValueList("get_json_object(…)", …)])')
     condition = f"{_STATUS} = 'hot'"
     before = lake.read(_TOPIC).filter(condition).count()

@@ -1,7 +1,6 @@
 """The command line, a thin layer over the Python API.
 
-Each command is an entry of :data:`~xskip.cli.commands.COMMANDS`. The modules that a command needs are imported when it
-runs, so that ``--help`` and ``--version`` are fast.
+The modules that a command needs are imported when it runs, so that ``--help`` and ``--version`` are fast.
 """
 
 from __future__ import annotations
@@ -25,19 +24,11 @@ _FAILED = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, and print an error as one line on stderr, or as JSON on stdout.
+    """Run a command, print an error as one line on stderr or as JSON on stdout, and return the exit code.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments without the name of the program; None takes ``sys.argv``.
-
-    Returns
-    -------
-    int
-        0 if the command succeeded, 2 if it failed, 130 if it was interrupted. 1 if ``--check`` or ``validate`` found
-        that an index is out of date or wrong, if the demonstration found different results with skipping, or if a check
-        or validation of a lake found something.
+    The code is 0 if the command succeeded, 2 if it failed, 130 if it was interrupted. It is 1 if ``--check`` or
+    ``validate`` found that an index is out of date or wrong, if a demonstration found different results, or if a check
+    or validation of a lake found something.
     """
     words = sys.argv[1:] if argv is None else argv
     for name in ("SQLQueryContextLogger", "py4j"):  # PySpark logs errors a second time
@@ -91,11 +82,7 @@ def _told(error: Exception, words: Sequence[str]) -> XskipError:
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    """Return whether the words of a command ask for JSON, also if they are not valid.
-
-    >>> _wants_json(["status", "--output", "json"]), _wants_json(["status", "json"])
-    (True, False)
-    """
+    """Return whether the words of a command ask for JSON, also if they are not valid."""
     asked = {"--json", "--output=json"} & set(words)
     return bool(asked) or ("--output", "json") in pairwise(words)
 

@@ -16,15 +16,7 @@ __all__ = ["show"]
 
 
 def show(arguments: argparse.Namespace, result: object) -> None:
-    """Print the result of a command.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments, which choose between text and JSON.
-    result : object
-        A result of the API, a tuple of results, or a mapping.
-    """
+    """Print a result of the API, a tuple of results, or a mapping, as text or as JSON."""
     if arguments.output == "json":
         print(json.dumps(_plain(result), indent=1, default=str))
     elif isinstance(result, Mapping):

@@ -31,12 +31,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose answer to a mistake names the command, flag or value that was meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error for a mistake that argparse has found.
-
-        Raises
-        ------
-        ArgumentError
-        """
+        """Raise ArgumentError for a mistake that argparse has found."""
         for pattern, what in _MISTAKES.items():
             if match := re.fullmatch(pattern, message):
                 raise ArgumentError(what.format(prog=self.prog, **match.groupdict()), hint=self._help, **_parts(match))
@@ -77,7 +72,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parts(match: re.Match[str]) -> dict[str, str]:
-    """Return the keyword arguments of an error from what a message of argparse contains."""
     return {name: match[name] for name in ("found", "expected") if name in match.groupdict()}
 
 

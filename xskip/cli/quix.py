@@ -24,18 +24,7 @@ _SHOWN = 40
 
 
 def run_quix(spark: SparkSession, arguments: argparse.Namespace) -> int:
-    """Run a command and print its result.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    arguments : argparse.Namespace
-
-    Returns
-    -------
-    int
-        0, or 1 if a check or a validation has found something.
-    """
+    """Run a command, print its result, and return 1 if a check or a validation has found something, else 0."""
     enable(spark)
     lake = QuixLake(spark, arguments.base)
     result = _result(lake, arguments)
@@ -92,13 +81,7 @@ def _messages(lake: QuixLake, arguments: argparse.Namespace) -> Messages:
 
 
 class Messages:
-    """The messages of a DataFrame, as text and as JSON.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The messages.
-    """
+    """The messages of a DataFrame, as text and as JSON."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.rows = [row.asDict(recursive=True) for row in frame.collect()]

@@ -35,14 +35,7 @@ _SELECTING = ("range", "segments", "read", "replay")
 
 
 def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the commands to the parser of ``xskip quix``.
-
-    Parameters
-    ----------
-    quix : argparse.ArgumentParser
-    add_common : callable
-        A function that adds the arguments of all commands.
-    """
+    """Add the commands to the parser of ``xskip quix``; ``add_common`` adds the arguments of all commands."""
     commands = quix.add_subparsers(dest="quix", required=True, metavar="COMMAND")
     for name, (text, given) in _COMMANDS.items():
         command = commands.add_parser(

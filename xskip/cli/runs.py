@@ -152,7 +152,7 @@ def diagnose(arguments: argparse.Namespace) -> int:
 
 
 def _in_shell(check: Check) -> Check:
-    """Return a check as it concerns the shell, whose commands load spark-avro when they need it."""
+    # The commands load spark-avro when they need it.
     if check.name == "spark-avro" and check.state == "warning":
         return replace(check, state="ok", found="not loaded; commands on Avro files load it", advice="")
     return check

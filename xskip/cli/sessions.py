@@ -36,15 +36,7 @@ __all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "
 
 @contextmanager
 def session(arguments: argparse.Namespace, fmt: str = "") -> Iterator[SparkSession]:
-    """Yield a session, and stop it at the end.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments of the command.
-    fmt : str
-        The file format that the command reads, if it is known.
-    """
+    """Yield a session that can read files of a format, and stop it at the end."""
     check_java()
     if arguments.kms_keys:
         use_kms(LocalKms.from_file(arguments.kms_keys))
@@ -54,15 +46,7 @@ def session(arguments: argparse.Namespace, fmt: str = "") -> Iterator[SparkSessi
 
 @contextmanager
 def started(builder: Any, *, verbose: bool = False) -> Iterator[SparkSession]:
-    """Start a session, which stops at the end.
-
-    Parameters
-    ----------
-    builder : SparkSession.Builder
-        The builder of the session.
-    verbose : bool
-        Whether the terminal shows what Spark logs.
-    """
+    """Start a session, which stops at the end; with ``verbose``, the terminal shows what Spark logs."""
     spark = builder.getOrCreate() if verbose else _quiet(builder)
     interrupts.catch_again()
     try:
@@ -74,13 +58,7 @@ def started(builder: Any, *, verbose: bool = False) -> Iterator[SparkSession]:
 
 @contextmanager
 def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
-    """Yield the index of the dataset that the arguments name.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments of the command.
-    """
+    """Yield the index of the dataset that the arguments name."""
     config = read_config(getattr(arguments, "config", None))
     fmt = arguments.format or config.get("format") or recorded_format(arguments) or "parquet"
     options = {**config.get("options", {}), **dict(text.partition("=")[::2] for text in arguments.option)}
@@ -96,24 +74,7 @@ def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
 
 
 def explained(index: SkippingIndex, predicate: str, files: int | None = None) -> SkippingReport:
-    """Return what skipping would do for a query with a predicate.
-
-    Parameters
-    ----------
-    index : SkippingIndex
-        The index.
-    predicate : str
-        The predicate.
-    files : int, optional
-        The maximum number of files to explain, see :func:`xskip.explain`.
-
-    Raises
-    ------
-    ArgumentError
-        If the number is not at least 1.
-    PredicateError
-        If Spark cannot parse or resolve the predicate.
-    """
+    """Return what skipping would do for a query with a predicate; ``files`` as for :func:`xskip.explain`."""
     df = index.read()
     enable(df.sparkSession)
     with resolving(predicate):
@@ -123,25 +84,13 @@ def explained(index: SkippingIndex, predicate: str, files: int | None = None) ->
 
 
 def demand_directory(location: str) -> None:
-    """Raise an error if a local directory does not exist.
-
-    Raises
-    ------
-    DatasetError
-        If the location is a local path, and no directory.
-    """
+    """Raise DatasetError if a location is a local path, and no directory."""
     if "://" not in location and not Path(location.removeprefix("file:")).is_dir():
         raise DatasetError("the base location does not exist", where=location)
 
 
 def recorded_format(arguments: argparse.Namespace) -> str:
-    """Return the file format that a local index records, before Spark starts; empty if it is not known.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        The arguments of the command.
-    """
+    """Return the file format that a local index records, before Spark starts; empty if it is not known."""
     if arguments.path is None:
         return ""
     at = getattr(arguments, "at", None)
@@ -165,6 +114,7 @@ def _builder(arguments: argparse.Namespace, fmt: str) -> Any:
     for text in arguments.conf:
         key, _, value = text.partition("=")
         builder = builder.config(key, value)
+    # an empty format is one that is not known before Spark starts
     if fmt == "avro":
         return configure(builder, extra_packages=arguments.package)
     if arguments.package:
@@ -173,13 +123,12 @@ def _builder(arguments: argparse.Namespace, fmt: str) -> Any:
 
 
 def _quiet(builder: Any) -> SparkSession:
-    """Start a session whose JVM writes to a file in place of the terminal; show the file's end if the start fails.
-
-    A process inherits its output from its parent, so the terminal's descriptors point to the file during the start.
-    """
+    """Start a session whose JVM writes to a file in place of the terminal; show the file's end if the start fails."""
     with tempfile.TemporaryFile() as log:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        # A process inherits its output from its parent, so the terminal's descriptors point to the file during the
+        # start.
         kept = [(number, os.dup(number)) for number in (1, 2)]
         try:
             for number, _ in kept:
