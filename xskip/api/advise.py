@@ -189,8 +189,6 @@ def _bounds_shares(bounds: pa.Array) -> RuledOut | None:
 def _least_share(lists: pa.Array) -> float | None:
     """Return the share of files that have the rarest value; None if there are too many values to count.
 
-    Examples
-    --------
     >>> _least_share(pa.array([["a"], ["a", "b"], ["a", "b"], ["a", "b"]]))
     0.75
     """

@@ -1,4 +1,4 @@
-"""Checks of the arguments of the API, which come before anything else that an operation does."""
+"""Checks of the arguments of the API, before anything else that an operation does; each raises ArgumentError."""
 
 from __future__ import annotations
 
@@ -35,13 +35,7 @@ _EXAMPLE = "a list of indexes, such as [MinMax('ts'), ValueList('city')]"
 
 
 def check_indexes(indexes: object) -> tuple[Index, ...]:
-    """Return the indexes of an argument as a tuple.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is no list of indexes.
-    """
+    """Return the indexes of an argument as a tuple."""
     if isinstance(indexes, str) or not isinstance(indexes, Iterable):
         hint = "put the index into a list" if _is_index(indexes) else None
         raise ArgumentError("the indexes are not in a list", found=shown(indexes), expected=_EXAMPLE, hint=hint)
@@ -63,11 +57,6 @@ def names_of(indexes: object) -> tuple[str, ...]:
     >>> from xskip.indexes import MinMax
     >>> names_of([MinMax("`a`.b"), "valuelist(city)"])
     ('minmax(a.b)', 'valuelist(city)')
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is no list of indexes or of their names.
     """
     if isinstance(indexes, str):
         raise ArgumentError("the indexes are not in a list", found=shown(indexes), expected=f"[{indexes!r}]")
@@ -91,13 +80,7 @@ def _is_index(each: object) -> bool:
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Raise an error unless an argument is one of its choices.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is one of its choices."""
     if value not in choices:
         expected = " or ".join(map(repr, choices))
         hint = did_you_mean(value, choices) if isinstance(value, str) else None
@@ -105,15 +88,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_version(version: object) -> None:
-    """Raise an error unless xskip can write a version of the metadata format.
-
-    Raises
-    ------
-    ArgumentError
-        If the version is not a number.
-    MetadataVersionError
-        If the version does not exist.
-    """
+    """Raise an error unless xskip can write a version; a number that it cannot write gives MetadataVersionError."""
     expected = f"{OLDEST_VERSION} to {CURRENT_VERSION}"
     if not isinstance(version, int) or isinstance(version, bool):
         raise ArgumentError("the version is not a whole number", found=shown(version), expected=expected)
@@ -122,13 +97,7 @@ def check_version(version: object) -> None:
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise an error unless an argument is None or a positive whole number.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is None or a positive whole number."""
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -138,37 +107,19 @@ def check_count(name: str, value: object) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Raise an error unless an argument is a whole number that a generator of random numbers takes.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is a whole number that a generator of random numbers takes."""
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise ArgumentError("seed has an invalid value", found=shown(seed), expected="a whole number of at least 0")
 
 
 def check_text(name: str, value: object) -> None:
-    """Raise an error unless an argument is a text that is not empty.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ArgumentError(f"{name} is not a text", found=shown(value), expected="a text that is not empty")
 
 
 def check_texts(name: str, value: object, example: str) -> None:
-    """Raise an error unless an argument is a sequence of texts.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is a sequence of texts."""
     is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
     found: Iterable[object] = value if isinstance(value, Iterable) and is_list else ()
     wrong = [each for each in found if not isinstance(each, str)]
@@ -181,13 +132,7 @@ def check_texts(name: str, value: object, example: str) -> None:
 
 
 def check_options(options: object) -> None:
-    """Raise an error unless an argument maps the names of options to their values.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument maps the names of options to their values."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise ArgumentError(
             "the options are not a mapping", found=shown(options), expected="a mapping such as {'header': 'true'}"
@@ -195,13 +140,7 @@ def check_options(options: object) -> None:
 
 
 def check_schema(schema: object) -> None:
-    """Raise an error unless an argument is None, or a schema as a text or a type of Spark.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is None, or a schema as a text or a type of Spark."""
     if schema is not None and not isinstance(schema, str) and not hasattr(type(schema), "fieldNames"):
         raise ArgumentError(
             "schema has an invalid value",
@@ -211,13 +150,7 @@ def check_schema(schema: object) -> None:
 
 
 def check_labels(labels: object) -> dict[str, str]:
-    """Return an argument that maps the labels of keys to other labels; None maps none.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Return an argument that maps the labels of keys to other labels; None maps none."""
     found: Any = {} if labels is None else labels
     texts = [text for pair in found.items() for text in pair] if isinstance(found, Mapping) else [found]
     wrong = [each for each in texts if not isinstance(each, str)] if isinstance(found, Mapping) else texts
@@ -229,25 +162,13 @@ def check_labels(labels: object) -> dict[str, str]:
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise an error unless an argument is True or False.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is True or False."""
     if not isinstance(value, bool):
         raise ArgumentError(f"{name} has an invalid value", found=shown(value), expected="True or False")
 
 
 def check_builder(builder: object) -> None:
-    """Raise an error unless an argument is the builder of a session.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is the builder of a session."""
     if not isinstance(getattr(builder, "_options", None), dict):
         is_session = hasattr(type(builder), "sparkContext")
         hint = "the session runs already; call xskip.enable(spark)" if is_session else None
@@ -260,13 +181,7 @@ def check_builder(builder: object) -> None:
 
 
 def check_time(name: str, value: object) -> float:
-    """Return the seconds of a time in Spark's form, which has a unit.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Return the seconds of a time in Spark's form, which has a unit."""
     seconds = seconds_of(value) if isinstance(value, str) else None
     if seconds is None:
         raise ArgumentError(
@@ -276,13 +191,7 @@ def check_time(name: str, value: object) -> float:
 
 
 def check_build(progress: object, on_error: object) -> None:
-    """Raise an error unless the arguments of a build are valid.
-
-    Raises
-    ------
-    ArgumentError
-        If ``progress`` or ``on_error`` is invalid.
-    """
+    """Raise an error unless the arguments of a build are valid."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ArgumentError(
             "progress has an invalid value", found=shown(progress), expected="True, False, None or a function"
@@ -291,13 +200,7 @@ def check_build(progress: object, on_error: object) -> None:
 
 
 def check_frame(df: object) -> None:
-    """Raise an error unless an argument is a DataFrame.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
+    """Raise an error unless an argument is a DataFrame."""
     if not hasattr(type(df), "sparkSession"):  # a Column of Spark has every attribute, its class has not
         hint = f"write spark.sql({df!r})" if isinstance(df, str) else None
         raise ArgumentError("the query is not a DataFrame", found=shown(df), expected="a DataFrame", hint=hint)

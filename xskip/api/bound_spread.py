@@ -18,17 +18,11 @@ _BYTES = 7
 
 
 class RuledOut(NamedTuple):
-    """The mean shares of the files that conditions rule out, for values at random between the least and the greatest.
+    """The mean shares of the files that conditions rule out, for values at random from the least to the greatest."""
 
-    Attributes
-    ----------
-    above : float
-        The share for conditions such as ``x > value``: the files whose greatest value is less.
-    below : float
-        The share for conditions such as ``x < value``: the files whose least value is greater.
-    """
-
+    #: The share for conditions such as ``x > value``: the files whose greatest value is less.
     above: float
+    #: The share for conditions such as ``x < value``: the files whose least value is greater.
     below: float
 
     @property
@@ -40,26 +34,7 @@ class RuledOut(NamedTuple):
 def ruled_out_by_bounds(low: pa.Array, high: pa.Array) -> RuledOut | None:
     """Return the shares of the files that conditions rule out, or None if the bounds are not known as numbers.
 
-    The values are at random in the range of the data, not in its rows. So a column with few values far outside of the
-    others counts as one whose files differ, as queries look for such values.
-
-    Parameters
-    ----------
-    low : pyarrow.Array
-        The least value of each file, without nulls.
-    high : pyarrow.Array
-        The greatest value of each file.
-
-    Examples
-    --------
-    The files of the first column are in order, those of the second differ in their greatest values alone.
-
-    >>> ruled_out_by_bounds(pa.array([0, 10, 20, 30]), pa.array([10, 20, 30, 40]))
-    RuledOut(above=0.375, below=0.375)
-    >>> ruled_out_by_bounds(pa.array([0, 0, 0, 0]), pa.array([10, 10, 20, 100]))
-    RuledOut(above=0.65, below=0.0)
-    >>> ruled_out_by_bounds(pa.array(["k0", "k0"]), pa.array(["k1", "k1"])).equal
-    0.0
+    ``low`` and ``high`` have the least and the greatest value of each file, ``low`` without nulls.
     """
     places = _numbers(pa.concat_arrays([low, high]))
     if places is None or not len(places) or not np.isfinite(places).all():
@@ -72,6 +47,9 @@ def ruled_out_by_bounds(low: pa.Array, high: pa.Array) -> RuledOut | None:
         return None
     if width <= 0:
         return RuledOut(0.0, 0.0)
+    # The values are at random in the range of the data, not in its rows: a condition above v rules out a file if v lies
+    # between its greatest value and the last one. So a column with few values far outside of the others counts as one
+    # whose files differ, as queries look for such values.
     return RuledOut(float((last - greatest).mean() / width), float((least - first).mean() / width))
 
 

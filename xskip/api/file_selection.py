@@ -32,33 +32,13 @@ __all__ = ["select_files"]
 def select_files(
     engine: SparkEngine, source: Source, predicate: str | Column, options: Mapping[str, str], *, require_index: bool
 ) -> FileList:
-    """Return the files that a query with a predicate must read.
-
-    Parameters
-    ----------
-    engine : SparkEngine
-        The engine of the session's JVM.
-    source : Source
-        The opened dataset.
-    predicate : str or Column
-        The predicate, as for ``DataFrame.filter``.
-    options : mapping of str to str
-        The options of the reader.
-    require_index : bool
-        Whether a dataset without an index is an error.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index, and one is required.
-    PredicateError
-        If Spark cannot parse or resolve the predicate.
-    """
+    """Return the files that a query with a predicate must read, in the order of their names."""
     check_predicate(predicate)
     has_index = _has_index(source)
     if require_index and not has_index:
         raise no_index(source.storage, source.location, is_known=source.is_known)
     session = source.df.sparkSession
+    # The source has a clone of the user's session, so these settings reach no other query.
     session.conf.set("spark.xskip.enabled", "true")
     if source.chosen:
         session.conf.set(PLACES.key, source.chosen)

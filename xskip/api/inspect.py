@@ -153,10 +153,8 @@ def _info(snapshot: Snapshot, definition: IndexDefinition, storage: Storage, usa
 
 
 def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
-    """Return the compressed size of an index's statistics in bytes, or None if a metadata file is encrypted.
-
-    Arrow aborts the process if the metadata of an encrypted column chunk are read.
-    """
+    """Return the compressed size of an index's statistics in bytes, or None if a metadata file is encrypted."""
+    # Arrow aborts the process if the metadata of an encrypted column chunk are read.
     if any(file.schema.encryption is not None for file in snapshot.metadata_files):
         return None
     columns = (
@@ -177,16 +175,14 @@ def _size_in(file: MetadataFile, column: str) -> int:
 
 
 def _status(source: Source) -> IndexStatus:
-    """Return the state of an index in comparison with the present files of its dataset.
-
-    For metadata of a newer release, the state counts all files of the dataset as missing.
-    """
+    """Return the state of an index in comparison with the present files of its dataset."""
     try:
         snapshot = require_snapshot(source)
     except MetadataVersionError:
         versions = file_versions(source.storage, source.directory)
         if _worst(versions) is not VersionStatus.TOO_NEW:
             raise
+        # The state counts all files of the dataset as missing.
         problem = "a newer release built the index; use a newer xskip"
         return IndexStatus(VersionStatus.TOO_NEW.value, 0, len(list_files(source.dataset)), 0, problem, versions)
     listed = list_files(source.dataset)

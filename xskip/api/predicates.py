@@ -25,13 +25,7 @@ _NO_CONDITION = ("PARSE_", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
 
 
 def check_predicate(predicate: object) -> None:
-    """Raise an error unless a predicate is a text or a Column.
-
-    Raises
-    ------
-    PredicateError
-        If the predicate is neither.
-    """
+    """Raise PredicateError unless a predicate is a text or a Column."""
     from pyspark.sql import Column
 
     if not isinstance(predicate, (str, Column)):
@@ -41,13 +35,7 @@ def check_predicate(predicate: object) -> None:
 
 @contextmanager
 def resolving(predicate: str | Column) -> Iterator[None]:
-    """Run the body, and raise an error of Spark as an error about the predicate.
-
-    Raises
-    ------
-    PredicateError
-        If Spark cannot parse or resolve the predicate.
-    """
+    """Run the body, and raise an error of Spark as a PredicateError."""
     from pyspark.errors import PySparkException
 
     try:

@@ -37,20 +37,7 @@ _REDACTION = "spark.sql.redaction.string.regex"
 
 
 class ReportMaker:
-    """The maker of reports for a session.
-
-    Parameters
-    ----------
-    engine : SparkEngine
-        The engine that answered the scans.
-    spark : SparkSession
-        The session, whose settings decide whether reports show the values of filters.
-
-    Attributes
-    ----------
-    calls : QueryCalls
-        The hook's operations for queries.
-    """
+    """The maker of reports for a session, whose settings decide whether reports show the values of filters."""
 
     def __init__(self, engine: SparkEngine, spark: SparkSession) -> None:
         self._engine = engine
@@ -58,14 +45,9 @@ class ReportMaker:
         self.calls: QueryCalls = engine.hook.queries
 
     def of_plan(self, df: DataFrame, files: int = 0) -> SkippingReport:
-        """Return the report on what the query of a DataFrame would skip, whose files this method lists.
+        """Return the report on what a query would skip, with explanations of at most ``files`` files of each scan.
 
-        Parameters
-        ----------
-        df : DataFrame
-            The DataFrame.
-        files : int
-            The maximum number of files of each scan that the report explains.
+        The method lists the files of the query.
         """
         before = self.calls.last_scan()
         listed = self.calls.explain(df)
@@ -159,17 +141,11 @@ class ReportMaker:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The choice of what a report shows.
+    """The choice of what a report shows."""
 
-    Attributes
-    ----------
-    values : bool
-        Whether the report shows the values of filters and of columns without an encrypted index.
-    files : int
-        The maximum number of files of each scan that the report explains.
-    """
-
+    #: Whether the report shows the values of filters and of columns without an encrypted index.
     values: bool = False
+    #: The maximum number of files of each scan that the report explains.
     files: int = 0
 
 
@@ -184,15 +160,13 @@ def report_of(engine: SparkEngine, records: Iterable[ScanRecord]) -> SkippingRep
 def _scan_reports(
     engine: SparkEngine, answered: Iterable[tuple[ScanRecord, int]], shown: Shown
 ) -> Iterable[ScanReport]:
-    """Return the reports on requests, each with the number of files that Spark has read; -1 if it is unknown.
-
-    Requests about one dataset with the same filter and the same number and size of files count once: Spark can plan a
-    scan more than once.
-    """
+    """Return the reports on requests, each with the number of files that Spark has read; -1 if it is unknown."""
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for record, files_read in answered:
         trace = engine.trace(record.id)
         report = _answered(record, trace, files_read, shown)
+        # Requests about one dataset with the same filter and the same number and size of files count once: Spark can
+        # plan a scan more than once.
         key = (report.dataset, trace.filters if trace else record.id, report.files, report.bytes)
         reports[key] = _with_files(report, ScanListing(engine.hook.queries, record, trace), shown)
     return reports.values()

@@ -283,13 +283,7 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
 
 
 def check_java() -> None:
-    """Check that Spark's Java is installed and recent enough.
-
-    Raises
-    ------
-    JavaNotFoundError
-        If Java is missing or older than version 17. The message names the command that installs Java.
-    """
+    """Check that Spark's Java is installed and of version 17 or later, or raise JavaNotFoundError."""
     import os
 
     home = os.environ.get("JAVA_HOME")
