@@ -64,17 +64,11 @@ class FileLine(NamedTuple):
 
 
 class PicturedFiles(NamedTuple):
-    """The files of a scan.
+    """The files of a scan."""
 
-    Attributes
-    ----------
-    classes : numpy.ndarray of uint8
-        The class of each file, as a position in :data:`CLASSES`.
-    low, high : pyarrow.Array
-        The least and the greatest value of each file; null where they are not known.
-    """
-
+    #: The class of each file, as a position in CLASSES.
     classes: npt.NDArray[np.uint8]
+    #: The least and the greatest value of each file; null where they are not known.
     low: pa.Array
     high: pa.Array
 
@@ -131,17 +125,9 @@ class FilePicture:
 
     @staticmethod
     def of(files: PicturedFiles, column: str, index: str, kind: str, *, has_values: bool) -> FilePicture:
-        """Return the picture of files.
+        """Return the picture of files; ``index`` has their bounds, and ``kind`` is the Spark type of the column.
 
-        Parameters
-        ----------
-        files : PicturedFiles
-            The files.
-        column, index, kind : str
-            The column, the index that has the bounds, and the Spark type of the column.
-        has_values : bool
-            Whether the picture may show values of the column. Otherwise the axis has no labels, and the places of files
-            follow the order of the values only.
+        Without ``has_values``, the axis has no labels, and the places of files follow only the order of the values.
         """
         low, high = _filled(files.low, files.high)
         there = low.is_valid().to_numpy(zero_copy_only=False)
@@ -171,6 +157,7 @@ def _filled(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
         return low, high
     order = pc.sort_indices(sort_key(both))
     least, greatest = both[order[0].as_py()], both[order[-1].as_py()]
+    # An unknown bound is open, so the line of the file reaches the end of the axis.
     open_low = pc.and_(low.is_null(), high.is_valid())
     open_high = pc.and_(high.is_null(), low.is_valid())
     return pc.if_else(open_low, least, low), pc.if_else(open_high, greatest, high)
@@ -200,6 +187,7 @@ def _linear_axis(left: Places, right: Places, kind: pa.DataType) -> tuple[Places
 
 def _rank_axis(low: pa.Array, high: pa.Array) -> tuple[Places, Places, tuple[Tick, ...], bool]:
     both = pa.concat_arrays([low, high])
+    # equal values have one place
     ranks = pc.rank(sort_key(both), tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64) - 1
     most = int(ranks.max())
     places = ranks / most if most else np.full(len(ranks), 0.5)
@@ -219,6 +207,7 @@ def _lines(classes: npt.NDArray[np.uint8], left: Places, right: Places, rows: in
     if not rows:
         return ()
     order = np.lexsort((right, left))
+    # A key is the class and then the row: files of one class in one row become one line, and skipped files come first.
     keys = classes[order].astype(np.int64) * rows + np.arange(len(order)) * rows // len(order)
     grouped = np.argsort(keys, kind="stable")
     keys, files = keys[grouped], order[grouped]

@@ -19,20 +19,7 @@ __all__ = ["avro_schema", "scan_polars"]
 
 
 def scan_polars(source: ScanSource, names: pa.Array) -> pl.LazyFrame:
-    """Return files as a lazy frame of Polars.
-
-    Parameters
-    ----------
-    source : ScanSource
-        How to read the files.
-    names : pyarrow.Array of string
-        The names of the files, in the order of the partition values.
-
-    Raises
-    ------
-    DatasetError
-        If polars is not installed, or does not read files of this format.
-    """
+    """Return files as a lazy frame of Polars; ``names`` are in the order of the partition values."""
     polars: Any = engine_module("polars")
     if source.format != "avro":
         frame: pl.LazyFrame = polars.scan_pyarrow_dataset(source.dataset(names))
@@ -44,20 +31,7 @@ def scan_polars(source: ScanSource, names: pa.Array) -> pl.LazyFrame:
 
 
 def avro_schema(source: ScanSource, names: pa.Array) -> pa.Schema:
-    """Return the Arrow schema with which Polars reads an Avro file, without partition columns.
-
-    Parameters
-    ----------
-    source : ScanSource
-        How to read the file.
-    names : pyarrow.Array of string
-        The name of the file.
-
-    Raises
-    ------
-    DatasetError
-        If polars is not installed, or cannot read the file.
-    """
+    """Return the Arrow schema with which Polars reads an Avro file, without partition columns."""
     engine_module("polars")
     return _read_avro(source, names, 0).head(0).to_arrow().schema
 
@@ -77,24 +51,13 @@ class _AvroScan:
         n_rows: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows of each file.
-
-        Parameters
-        ----------
-        with_columns : list of str or None
-            The columns to read; None reads all.
-        predicate : polars.Expr or None
-            The condition that the rows must satisfy.
-        n_rows : int or None
-            The maximum number of rows; None yields all.
-        batch_size : int or None
-            Not used: a frame has the rows of a file.
-        """
+        """Yield the rows of each file that satisfy the predicate; None stands for all columns or rows."""
         wanted = list(self.schema) if with_columns is None else with_columns
         left = n_rows
         for row in range(len(self.names)):
             if left is not None and left <= 0:
                 return
+            # A frame has the rows of a file, whatever ``batch_size`` is.
             frame = self._read(row).select(wanted)
             frame = frame if left is None else frame.head(left)
             left = None if left is None else left - len(frame)
@@ -134,9 +97,10 @@ def _read_avro(source: ScanSource, names: pa.Array, row: int) -> pl.DataFrame:
 
 
 def _as(column: pl.Expr, found: pl.DataType, wanted: pl.DataType) -> pl.Expr:
-    """Return a column with the type of the schema; times without a zone in Avro files are in UTC."""
+    """Return a column with the type of the schema."""
     import polars as pl
 
+    # times without a zone in Avro files are in UTC
     if isinstance(found, pl.Datetime) and isinstance(wanted, pl.Datetime) and found.time_zone is None:
         zone = wanted.time_zone
         column = column if zone is None else column.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)

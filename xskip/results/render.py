@@ -28,23 +28,9 @@ __all__ = [
 
 
 def human_bytes(count: float) -> str:
-    """Return a number of bytes as text with a binary unit.
-
-    Parameters
-    ----------
-    count : float
-        The number of bytes.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> human_bytes(512), human_bytes(1536), human_bytes(5 * 1024**3)
-    ('512 B', '1.5 KiB', '5.0 GiB')
-    """
+    """Return a number of bytes as text with a binary unit, such as ``512 B`` or ``1.5 KiB``."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        # The rounded number decides, so that no text has 1024.0 of a unit.
         if round(abs(count), 1) < 1024 or unit == "TiB":
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
@@ -54,42 +40,18 @@ def human_bytes(count: float) -> str:
 def part_of_bytes(part: int, whole: int) -> str:
     """Return a number of bytes with the number that it is a part of; only the whole itself looks like the whole.
 
-    Parameters
-    ----------
-    part : int
-    whole : int
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> part_of_bytes(2048, 8192), part_of_bytes(8192, 8192), part_of_bytes(5 * 1024**3 - 1024, 5 * 1024**3)
-    ('2.0 KiB of 8.0 KiB', '8.0 KiB of 8.0 KiB', 'all but 1.0 KiB of 5.0 GiB')
+    >>> part_of_bytes(2048, 8192), part_of_bytes(5 * 1024**3 - 1024, 5 * 1024**3)
+    ('2.0 KiB of 8.0 KiB', 'all but 1.0 KiB of 5.0 GiB')
     """
     some, every = human_bytes(part), human_bytes(whole)
     return f"{some} of {every}" if some != every or part == whole else f"all but {human_bytes(whole - part)} of {every}"
 
 
 def percentage(part: float, whole: float, decimals: int = 1) -> str:
-    """Return a share in percent; only none is 0 % and only the whole is 100 %.
+    """Return a share in percent; only none is 0 % and only the whole is 100 %, and nothing of nothing is 0 %.
 
-    Parameters
-    ----------
-    part : float
-    whole : float
-        The amount that the part is of; nothing of nothing is 0 %.
-    decimals : int
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> percentage(1, 3), percentage(5000, 5000), percentage(4999, 5000), percentage(1, 5000), percentage(0, 0)
-    ('33.3 %', '100.0 %', '> 99.9 %', '< 0.1 %', '0.0 %')
+    >>> percentage(1, 3), percentage(4999, 5000), percentage(1, 5000), percentage(0, 0)
+    ('33.3 %', '> 99.9 %', '< 0.1 %', '0.0 %')
     """
     share = f"{100 * part / whole if whole else 0:.{decimals}f}"
     least = 10.0**-decimals
@@ -101,19 +63,8 @@ def percentage(part: float, whole: float, decimals: int = 1) -> str:
 
 
 def time_text(moment: datetime) -> str:
-    """Return a time to the second with its zone, which is UTC in all texts.
+    """Return a time to the second with its zone, which is UTC in all texts; ``moment`` has a zone.
 
-    Parameters
-    ----------
-    moment : datetime
-        A time with a zone.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> time_text(datetime.fromisoformat("2026-11-26T01:16:22.5+01:00"))
     '2026-11-26 00:16:22 UTC'
     """
@@ -121,27 +72,7 @@ def time_text(moment: datetime) -> str:
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as text with aligned columns; columns of numbers are right-aligned.
-
-    Parameters
-    ----------
-    headers : sequence of str
-        The names of the columns.
-    rows : sequence of sequence
-        The cells of each row, as many as there are headers.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(text_table(["name", "n"], [["a", 10], ["bcd", 5]]))
-    name   n
-    ----  --
-    a     10
-    bcd    5
-    """
+    """Return rows as text with aligned columns; columns of numbers are right-aligned."""
     from tabulate import SEPARATING_LINE, DataRow, Line, TableFormat, tabulate
 
     cells = [[_text(cell) for cell in row] for row in rows]
@@ -157,63 +88,17 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as an HTML table in which all text is escaped.
-
-    Parameters
-    ----------
-    headers : sequence of str
-        The names of the columns.
-    rows : sequence of sequence
-        The cells of each row.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(html_table(["a"], [["<b>"]]), end="")
-    <table>
-    <thead><tr><th>a</th></tr></thead>
-    <tbody>
-    <tr><td>&lt;b&gt;</td></tr>
-    </tbody>
-    </table>
-    """
+    """Return rows as an HTML table in which all text is escaped."""
     return render_html("table.html", headers=headers, rows=rows)
 
 
 def html_page(title: str, body: str) -> str:
-    """Return a complete HTML page.
-
-    Parameters
-    ----------
-    title : str
-        The title as plain text.
-    body : str
-        The body as HTML.
-
-    Returns
-    -------
-    str
-    """
+    """Return a complete HTML page; the title is plain text, the body is HTML."""
     return render_html("page.html", title=title, body=body)
 
 
 def render_html(template: str, **values: Any) -> str:
-    """Render a template of the folder ``templates``, which escapes all values.
-
-    Parameters
-    ----------
-    template : str
-        The name of the template's file.
-    **values
-        The variables of the template.
-
-    Returns
-    -------
-    str
-    """
+    """Render a template of the folder ``templates``, which escapes all values."""
     return _environment().get_template(template).render(values)
 
 

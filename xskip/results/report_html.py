@@ -45,56 +45,34 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar with its text.
+    """A bar with its text."""
 
-    Attributes
-    ----------
-    text : str
-        The amount of each part.
-    total : str
-        The sum.
-    parts : tuple of Part
-        The parts, from left to right.
-    """
-
+    #: The amount of each part.
     text: str
     total: str
+    #: The parts, from left to right.
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The headline of a report.
+    """The headline of a report."""
 
-    Attributes
-    ----------
-    share : str
-        The share of files that no scan reads; empty if the report has no files.
-    of_what : str
-        What the share is of.
-    sentence : str
-        Further figures in a sentence.
-    """
-
+    #: The share of files that no scan reads; empty if the report has no files.
     share: str
+    #: What the share is of.
     of_what: str
+    #: Further figures.
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table of a scan.
-
-    Attributes
-    ----------
-    headers : sequence of str
-    rows : sequence of sequence
-    is_of_files : bool
-        Whether the first column has long paths.
-    """
+    """A table of a scan."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    #: Whether the first column has long paths.
     is_of_files: bool = False
 
     def is_number(self, column: int) -> bool:
@@ -104,16 +82,7 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class ScanView:
-    """A scan, as the page shows it.
-
-    Attributes
-    ----------
-    dataset, format, predicate : str
-    bars : tuple of Bar
-    picture : FilePicture or None
-    tables : tuple of TableView
-    remarks : tuple of str
-    """
+    """A scan, as the page shows it."""
 
     dataset: str
     format: str
@@ -144,22 +113,14 @@ def bytes_of(part: int, whole: int) -> str:
 
 
 def bar_of(text: str, total: str, amounts: Sequence[tuple[str, int]]) -> Bar:
-    """Return a bar, in which the width of a part follows its amount, but is never too small to see.
+    """Return a bar from the class and the amount of each part; parts without an amount are left out.
 
-    Parameters
-    ----------
-    text, total : str
-        The texts of the bar.
-    amounts : sequence of (str, int)
-        The class and the amount of each part; parts without an amount are left out.
-
-    Examples
-    --------
     >>> bar_of("1 read, 3 skipped", "4 files", [("matched", 1), ("unindexed", 0), ("skipped", 3)]).parts
     (Part(kind='matched', left=0.0, width=250.0), Part(kind='skipped', left=250.0, width=750.0))
     """
     total_amount = sum(amount for _, amount in amounts)
     there = [(kind, amount) for kind, amount in amounts if amount > 0]
+    # The width of a part follows its amount, but is never too small to see.
     widths = [max(_MIN_BAR, _BAR * amount / total_amount) for _, amount in there]
     scale = _BAR / sum(widths) if widths else 1.0
     parts, left = [], 0.0
@@ -170,18 +131,7 @@ def bar_of(text: str, total: str, amounts: Sequence[tuple[str, int]]) -> Bar:
 
 
 def report_html(headline: Headline, scans: Sequence[ScanView]) -> str:
-    """Return a report as HTML.
-
-    Parameters
-    ----------
-    headline : Headline
-    scans : sequence of ScanView
-
-    Returns
-    -------
-    str
-        An element ``div`` with its style.
-    """
+    """Return a report as an HTML element ``div`` with its style."""
     return render_html(
         "report.html",
         share=headline.share,

@@ -26,18 +26,7 @@ _FORMATS = ("parquet", "orc")
 
 
 def engine_module(name: str) -> Any:
-    """Return an optional package.
-
-    Parameters
-    ----------
-    name : str
-        The name of the package, which is also the name of the extra that installs it.
-
-    Raises
-    ------
-    DatasetError
-        If the package is not installed.
-    """
+    """Return an optional package, whose name is also the name of the extra that installs it, or raise DatasetError."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -48,45 +37,25 @@ def engine_module(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ScanSource:
-    """The reading of a dataset's files by engines other than Spark.
-
-    Attributes
-    ----------
-    root : str
-        The dataset's root.
-    format : str
-        The file format.
-    schema : callable
-        A function that returns the schema of the whole dataset, with the partition columns.
-    partitions : mapping of str to PartitionColumn
-        The partition values of the files to read, in the order of the files.
-    filesystem : pyarrow.fs.FileSystem, optional
-        The file system of the files; None finds the file system by the root's scheme.
-    prefix : str
-        What precedes the names of files on ``filesystem``, such as the name of a bucket.
-    options : mapping of str to str
-        The options of Spark's reader.
-    spark_schema : callable, optional
-        A function that returns the schema of the whole dataset for Spark, as a type or in DDL.
-    """
+    """The reading of a dataset's files by engines other than Spark."""
 
     root: str
     format: str
+    #: Returns the schema of the whole dataset, with the partition columns.
     schema: Callable[[], pa.Schema]
+    #: The partition values of the files to read, in the order of the files.
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
+    #: None finds the file system by the root's scheme.
     filesystem: pyarrow.fs.FileSystem | None = None
+    #: What precedes the names of files on ``filesystem``, such as the name of a bucket.
     prefix: str = ""
+    #: The options of Spark's reader.
     options: Mapping[str, str] = field(default_factory=dict)
+    #: Returns the schema of the whole dataset for Spark, as a type or in DDL.
     spark_schema: Callable[[], Any] | None = None
 
     def located(self, names: pa.Array) -> tuple[pyarrow.fs.FileSystem, list[str]]:
-        """Return a file system, and the path of each file on the file system.
-
-        Parameters
-        ----------
-        names : pyarrow.Array of string
-            The names of files, without scheme and authority.
-        """
+        """Return a file system, and the path of each file on it; ``names`` are without scheme and authority."""
         from pyarrow.fs import FileSystem, LocalFileSystem
 
         scheme, colon, rest = self.root.partition("://")
@@ -99,18 +68,7 @@ class ScanSource:
         return filesystem, [root.rstrip("/") + name.removeprefix(own) for name in names.to_pylist()]
 
     def dataset(self, names: pa.Array) -> pyarrow.dataset.Dataset:
-        """Return files as a dataset of pyarrow.
-
-        Parameters
-        ----------
-        names : pyarrow.Array of string
-            The names of the files, in the order of the partition values.
-
-        Raises
-        ------
-        DatasetError
-            If pyarrow does not read files of this format.
-        """
+        """Return files as a dataset of pyarrow; ``names`` are in the order of the partition values."""
         from pyarrow.dataset import FileSystemDataset
 
         file_format = self._file_format()
@@ -122,29 +80,12 @@ class ScanSource:
         )
 
     def schema_of(self, names: pa.Array) -> pa.Schema:
-        """Return the schema of a file, without partition columns.
-
-        Parameters
-        ----------
-        names : pyarrow.Array of string
-            The name of the file.
-
-        Raises
-        ------
-        DatasetError
-            If pyarrow does not read files of this format.
-        """
+        """Return the schema of a file, without partition columns."""
         filesystem, (path,) = self.located(names)
         return self._file_format().inspect(path, filesystem).remove_metadata()
 
     def footer(self, names: pa.Array) -> Any:
-        """Return the footer of a Parquet file.
-
-        Parameters
-        ----------
-        names : pyarrow.Array of string
-            The name of the file.
-        """
+        """Return the footer of a Parquet file."""
         filesystem, (path,) = self.located(names)
         return self._file_format().make_fragment(path, filesystem).metadata
 

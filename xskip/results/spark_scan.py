@@ -31,25 +31,9 @@ _SIMPLE = (
 
 
 def scan_spark(source: ScanSource, spark: Any, paths: Sequence[str], root: str) -> Any:
-    """Return files as a DataFrame with the schema of the whole dataset.
+    """Return files as a DataFrame with the schema of the whole dataset; the paths are below the root.
 
-    Parameters
-    ----------
-    source : ScanSource
-        How to read the files.
-    spark : SparkSession
-        The session, which may be a client of Spark Connect.
-    paths : sequence of str
-        The paths of the files, below the root.
-    root : str
-        The root of the dataset, as the session names it.
-
-    Raises
-    ------
-    ArgumentError
-        If the session is not a session.
-    DatasetError
-        If Spark does not read files of this format by their paths, or the schema is not known.
+    The session may be a client of Spark Connect. ``root`` is the dataset's root as the session names it.
     """
     if not (hasattr(spark, "createDataFrame") and hasattr(spark, "read")):
         raise ArgumentError("spark is not a session", found=shown(spark), expected="a SparkSession")
@@ -70,16 +54,7 @@ def scan_spark(source: ScanSource, spark: Any, paths: Sequence[str], root: str) 
 def ddl_of_file(source: ScanSource, names: pa.Array, schema: pa.Schema, partitions: Mapping[str, str]) -> str:
     """Return the schema of a dataset in DDL by a file: that which Spark has written, or that which Spark would infer.
 
-    Parameters
-    ----------
-    source : ScanSource
-        How to read the file.
-    names : pyarrow.Array of string
-        The name of the file.
-    schema : pyarrow.Schema
-        The schema of the dataset in Arrow, with the partition columns.
-    partitions : mapping of str to str
-        The partition columns with their types in Spark.
+    ``schema`` has the partition columns, ``partitions`` has their types in Spark.
     """
     footer: Any = source.footer(names) if source.format == "parquet" else None
     written = (footer.metadata or {}).get(_ROW_METADATA) if footer is not None else None
@@ -115,7 +90,6 @@ def _local_columns(source: ScanSource, names: pa.Array, footer: Any) -> set[str]
 
 
 def _of_json(kind: Any) -> str:
-    """Return a type in DDL from Spark's JSON."""
     if isinstance(kind, str):
         return kind
     match kind["type"]:
@@ -132,6 +106,7 @@ def _of_json(kind: Any) -> str:
 
 def _of_arrow(kind: pa.DataType, zoneless: str) -> str:
     """Return a type in DDL from Arrow's, with the type of timestamps that have no zone."""
+    # a type of Spark is that of the values, whatever their encoding in memory
     if pa.types.is_dictionary(kind):
         return _of_arrow(kind.value_type, zoneless)
     if pa.types.is_timestamp(kind):

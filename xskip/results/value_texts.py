@@ -33,12 +33,6 @@ def is_linear(kind: pa.DataType) -> bool:
 def numbers_of(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return values of a linear type as numbers, times in microseconds since the epoch; NaN for null.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-
-    Examples
-    --------
     >>> numbers_of(pa.array([1, None, 3])).tolist()
     [1.0, nan, 3.0]
     """
@@ -54,12 +48,6 @@ def numbers_of(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
 def value_text(value: pa.Scalar) -> str:
     """Return a value as a short text; an empty text for null.
 
-    Parameters
-    ----------
-    value : pyarrow.Scalar
-
-    Examples
-    --------
     >>> value_text(pa.scalar(1234567)), value_text(pa.scalar(0, pa.timestamp("us", "UTC"))), value_text(pa.scalar("x"))
     ('1,234,567', '1970-01-01 00:00:00', 'x')
     """
@@ -91,23 +79,11 @@ def _time_text(microseconds: int, step: int = 1_000_000) -> str:
 
 
 def linear_ticks(low: float, high: float, kind: pa.DataType, most: int = 5) -> list[tuple[float, str]]:
-    """Return the labels of a linear axis: round values between two ends, each with its text.
+    """Return about ``most`` labels of an axis: round values between ends in the form of ``numbers_of``, with texts.
 
-    Parameters
-    ----------
-    low, high : float
-        The ends of the axis, as :func:`numbers_of` returns them.
-    kind : pyarrow.DataType
-        The type of the column.
-    most : int
-        About the maximum number of labels.
-
-    Examples
-    --------
     >>> linear_ticks(0.0, 100.0, pa.int64())
     [(0.0, '0'), (20.0, '20'), (40.0, '40'), (60.0, '60'), (80.0, '80'), (100.0, '100')]
-    >>> day = 86_400_000_000
-    >>> [text for _, text in linear_ticks(0.0, 89.0 * day, pa.date32())]
+    >>> [text for _, text in linear_ticks(0.0, 89.0 * 86_400_000_000, pa.date32())]
     ['1970-01-01', '1970-02-01', '1970-03-01']
     """
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
