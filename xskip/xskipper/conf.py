@@ -120,20 +120,10 @@ def settings_of(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def bloom_parameters(params: Mapping[str, str]) -> tuple[float, int]:
-    """Return the false positive rate and the number of distinct values for Bloom filters.
+    """Return the false positive rate and the number of distinct values for Bloom filters, by default 0.01 and 100000.
 
     >>> bloom_parameters({"io.xskipper.index.bloom.fpp": "0.05"})
     (0.05, 100000)
-
-    Parameters
-    ----------
-    params : mapping of str to str
-        The configuration, by present names. Missing keys stand for 0.01 and 100000.
-
-    Raises
-    ------
-    XskipperException
-        If one of the two texts is not a number.
     """
     texts = params.get(_FPP, "0.01"), params.get(_NDV, "100000")
     try:

@@ -42,15 +42,7 @@ class XskipperException(Exception):  # noqa: N818 - the other API's name
 def translated(status: str) -> Iterator[None]:
     """Run the body, and raise errors of xskip and of Spark as :class:`XskipperException`.
 
-    Parameters
-    ----------
-    status : str
-        The status for errors whose class has no status in Xskipper's API.
-
-    Raises
-    ------
-    XskipperException
-        If the body raises an error of xskip or of Spark.
+    ``status`` is for errors whose class has no status in Xskipper's API.
     """
     known: tuple[type[Exception], ...] = (XskipError, *spark_errors())
     try:

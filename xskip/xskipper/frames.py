@@ -39,16 +39,7 @@ def refreshed(spark: SparkSession, result: RefreshResult) -> DataFrame:
 def described(spark: SparkSession, identifier: str, index: IndexDescription, status: IndexStatus) -> DataFrame:
     """Return the description and the status of an index as rows of three strings.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session that creates the DataFrame.
-    identifier : str
-        The dataset's path or table name, which becomes the name of the second column.
-    index : IndexDescription
-        The description of the index.
-    status : IndexStatus
-        The comparison of the index with the dataset's present files.
+    The dataset's path or table name, ``identifier``, becomes the name of the second column.
     """
     rows: list[Row] = [*_state(status), ("Total objects indexed", str(index.files), "")]
     if status.version in _DEPRECATED:
@@ -75,24 +66,13 @@ def _state(status: IndexStatus) -> Iterable[Row]:
 
 
 def listed(spark: SparkSession, base: str, found: Iterable[tuple[Snapshot, str]]) -> DataFrame:
-    """Return the indexes below a base location as rows of three strings.
-
-    Only the first row of a dataset contains the name of the dataset.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session that creates the DataFrame.
-    base : str
-        The base location.
-    found : iterable of (Snapshot, str)
-        The snapshots below the base location, with their directories.
-    """
+    """Return the indexes below a base location as rows of three strings."""
     rows: list[Row] = [("# Metadatastore Manager parameters", "", ""), ("Metadata base path", base, "")]
     for snapshot, _ in found:
         status = status_of(snapshot.version).value
         name = f"{status} {snapshot.table_identifier}" if status in _DEPRECATED else snapshot.table_identifier
         for i, (definition, _) in enumerate(snapshot.indexes):
+            # Only the first row of a dataset contains the name of the dataset.
             rows.append(("" if i else name, definition.name, ",".join(definition.columns)))
     return _texts(spark, rows, ("Dataset", "Index type", "Index columns"))
 

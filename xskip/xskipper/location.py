@@ -29,38 +29,18 @@ _chosen: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The dataset of an Xskipper instance, and the directory of the dataset's metadata.
-
-    Attributes
-    ----------
-    root : str
-        The root directory of the dataset.
-    directory : str
-        The directory of the metadata.
-    identifier : str
-        The dataset's path, or the table's name with its database.
-    is_table : bool
-        Whether the dataset is a table.
-    noted_in : str
-        The table whose property must name the directory of an existing index, or an empty string.
-    """
+    """The dataset of an Xskipper instance, and the directory of the dataset's metadata."""
 
     root: str
     directory: str
+    #: The dataset's path, or the table's name with its database.
     identifier: str
     is_table: bool
+    #: The table whose property must name the directory of an existing index, or an empty string.
     noted_in: str = ""
 
     def note(self, spark: SparkSession, *, gone: bool = False) -> None:
-        """Write the metadata directory into the properties of the table ``noted_in``, if that name is not empty.
-
-        Parameters
-        ----------
-        spark : SparkSession
-            The session that alters the table.
-        gone : bool
-            Whether the index was dropped. If so, the method removes the property.
-        """
+        """Write the directory into the properties of the table ``noted_in``; remove it if the index is ``gone``."""
         if not self.noted_in:
             return
         name = ".".join(f"`{part}`" for part in self.noted_in.split("."))
@@ -74,19 +54,7 @@ class Target:
 def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
     """Resolve the metadata directory of a dataset, and make the queries of this process use the directory.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session whose catalog contains the tables.
-    uri : str
-        The dataset's path or table name.
-    conf : mapping of str to str
-        The configuration, by present names.
-
-    Raises
-    ------
-    XskipperException
-        If the dataset is a view, or if the configuration leads to no directory.
+    ``uri`` is a path or the name of a table; ``conf`` has the present names. A view has no directory.
     """
     hook = engine_of(spark).hook
     table = None if "/" in uri else hook.locations.table(spark, uri)
@@ -127,23 +95,7 @@ def _by_properties(spark: SparkSession, hook: Hook, table: Table) -> str:
 
 
 def base_of(spark: SparkSession, hook: Hook, conf: Mapping[str, str]) -> str:
-    """Return the configured base location of all datasets.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session whose catalog contains the databases.
-    hook : Hook
-        The hook of the session's JVM.
-    conf : mapping of str to str
-        The configuration, by present names.
-
-    Raises
-    ------
-    XskipperException
-        If no location is configured, if the location type is for a single dataset, or if the configured database names
-        no location.
-    """
+    """Return the configured base location of all datasets; ``conf`` has the present names."""
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
     if not location:
         raise XskipperException(f"xskipper configuration {LOCATION} missing")
@@ -169,14 +121,7 @@ def _base_of_database(spark: SparkSession, hook: Hook, database: str) -> str:
 def configure(spark: SparkSession, engine: SparkEngine, conf: Mapping[str, str]) -> None:
     """Apply the evaluation mode and the base location of a configuration to the queries of all sessions.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session whose catalog contains the databases.
-    engine : SparkEngine
-        The engine of the session's JVM.
-    conf : mapping of str to str
-        The configuration, by present names. A missing key removes the setting from the queries.
+    ``conf`` has the present names. A missing key removes the setting from the queries.
     """
     engine.settings.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)

@@ -29,17 +29,8 @@ def clear(engine: SparkEngine) -> None:
 
 
 def scans_of(engine: SparkEngine, dataset: str | None = None) -> list[ScanReport]:
-    """Return the scans that consulted an index since the last call of :func:`clear`.
-
-    The JVM remembers only the last few hundred scans.
-
-    Parameters
-    ----------
-    engine : SparkEngine
-        The engine of the session's JVM.
-    dataset : str, optional
-        The root of a dataset; None stands for all datasets.
-    """
+    """Return the scans of a dataset, or of all, that consulted an index since the last call of :func:`clear`."""
+    # The JVM remembers only the last few hundred scans.
     scans = engine.hook.queries.scans_after(_cleared.get(id(engine), -1))
     by_query = groupby(scans, key=lambda scan: scan.query)
     reports = [scan for _, group in by_query for scan in report_of(engine, list(group)).scans]
@@ -47,21 +38,7 @@ def scans_of(engine: SparkEngine, dataset: str | None = None) -> list[ScanReport
 
 
 def frame(spark: SparkSession, scans: list[ScanReport] | None) -> DataFrame:
-    """Return the sums over scans as a DataFrame of one row.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session that creates the DataFrame.
-    scans : list of ScanReport or None
-        The scans to sum up. None stands for no data.
-
-    Returns
-    -------
-    DataFrame
-        The columns ``status``, ``isSkippable``, ``skipped_Bytes``, ``skipped_Objs``, ``total_Bytes`` and
-        ``total_Objs``. If ``scans`` is None, the columns ``status`` and ``reason``, with the status ``FAILED``.
-    """
+    """Return the sums over scans as a DataFrame of one row; None stands for no data, with the status ``FAILED``."""
     if scans is None:
         return spark.createDataFrame([("FAILED", "No Data Was Supplied")], "status string, reason string")
     used = [scan for scan in scans if scan.outcomes and not scan.problem]
