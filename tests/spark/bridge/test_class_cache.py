@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import sys
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,12 @@ from tests.programs import run
 from xskip.spark.bridge import class_cache, compiler
 from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
 
-NAME = "hook-1.jar"
+
+def jar_name(number: int, kind: str = "hook") -> str:
+    return f"{kind}-{number:024x}.jar"
+
+
+NAME = jar_name(1)
 PROGRAM = """
 import json, logging, sys
 
@@ -210,19 +216,44 @@ def test_a_write_that_fails_leaves_nothing(folder: Path) -> None:
 
 def test_many_threads_store_jars(folder: Path) -> None:
     """[JVM-CC-3] Each gets its jar, although all of them remove the oldest ones."""
+    names = list(map(jar_name, range(200)))
     with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda i: store_jar(folder, f"hook-{i}.jar", write), range(200)))
-    assert [path.name for path in paths if path is not None] == [f"hook-{i}.jar" for i in range(200)]
+        paths = list(pool.map(lambda name: store_jar(folder, name, write), names))
+    assert [path.name for path in paths if path is not None] == names
     assert len(list(folder.iterdir())) <= 16 + 8
 
 
 def test_the_jars_that_were_used_last_stay(folder: Path) -> None:
     """[JVM-CC-4]"""
     for i in range(16):
-        os.utime(store_jar(folder, f"hook-{i}.jar", write) or "", (i, i))
-    assert find_jar(folder, "hook-0.jar")
-    assert store_jar(folder, "hook-new.jar", write)
-    names = {path.name for path in folder.iterdir()}
-    assert len(names) == 16
-    assert {"hook-0.jar", "hook-new.jar"} <= names
-    assert "hook-1.jar" not in names
+        os.utime(store_jar(folder, jar_name(i), write) or "", (i, i))
+    assert find_jar(folder, jar_name(0))
+    assert store_jar(folder, jar_name(16), write)
+    assert {path.name for path in folder.iterdir()} == {jar_name(i) for i in range(17) if i != 1}
+
+
+def test_files_of_others_stay(folder: Path) -> None:
+    """[JVM-CC-4] The setting can name a folder with other files. They are older than all jars."""
+    others = {"notes.txt", "hook.jar", "hook-1.jar", f"my-{NAME}", f"{NAME}.bak", "report.tmp", f"{NAME}.x.tmp.txt"}
+    for name in others:
+        (folder / name).touch()
+        os.utime(folder / name, (0, 0))
+    (folder / jar_name(99)).mkdir()  # no jar, in spite of its name
+    os.utime(folder / jar_name(99), (0, 0))
+    for i in range(20):
+        os.utime(store_jar(folder, jar_name(i, "tables"), write) or "", (i, i))
+    kept = {jar_name(i, "tables") for i in range(4, 20)}
+    assert {path.name for path in folder.iterdir()} == others | {jar_name(99)} | kept
+
+
+def test_what_unfinished_writes_left_goes_after_a_day(folder: Path) -> None:
+    """[JVM-CC-4] Until then, another process can still write the file."""
+    writing, left = folder / f"{jar_name(1)}.ab_12x9z.tmp", folder / f"{jar_name(2)}.cd_34y8z.tmp"
+    for path, hours in ((writing, 23), (left, 25)):
+        path.touch()
+        at = time.time() - hours * 3600
+        os.utime(path, (at, at))
+    for i in range(20):
+        assert store_jar(folder, jar_name(i), write)
+    assert writing.exists()
+    assert not left.exists()

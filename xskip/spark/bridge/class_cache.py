@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import stat
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +23,10 @@ __all__ = ["OFF", "cache_folder", "find_jar", "store_jar"]
 OFF = "off"
 _MAX_JARS = 16
 _ROOT = 0
+_DAY_SECONDS = 86_400
+#: The name of a jar, and the name under which a process writes it.
+_JAR = re.compile(r"(?:hook|tables)-[0-9a-f]{24}\.jar")
+_PARTIAL = re.compile(rf"{_JAR.pattern}\.\w+\.tmp")
 _log = logging.getLogger("xskip")
 
 
@@ -81,7 +87,7 @@ def store_jar(folder: Path, name: str, write: Callable[[str], None]) -> Path | N
     except OSError as error:
         _log.debug("xskip cannot keep classes in %s: %s", folder, error)
         return None
-    with suppress(OSError):  # another process removes the same jars
+    with suppress(OSError):  # the folder cannot be listed
         _remove_oldest(folder)
     return folder / name
 
@@ -113,6 +119,19 @@ def _is_private_group(group: int) -> bool:
 
 
 def _remove_oldest(folder: Path) -> None:
-    jars = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in jars[_MAX_JARS:]:
-        path.unlink(missing_ok=True)
+    """Remove xskip's oldest jars, and what processes that ended during a write have left; other files stay."""
+    jars = _by_age(folder, _JAR)[_MAX_JARS:]
+    left = [(age, path) for age, path in _by_age(folder, _PARTIAL) if age > _DAY_SECONDS]
+    for _, path in jars + left:
+        with suppress(OSError):  # another process has removed it
+            path.unlink()
+
+
+def _by_age(folder: Path, name: re.Pattern[str]) -> list[tuple[float, Path]]:
+    """Return the files with such names and the seconds since each was used, the last used one first."""
+    found = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another process has removed it
+            if name.fullmatch(path.name) and stat.S_ISREG((status := path.lstat()).st_mode):
+                found.append((time.time() - status.st_mtime, path))
+    return sorted(found)
