@@ -27,6 +27,8 @@ from tests.helpers import index, write_once
 from tests.standalone.random_data import FILES, NAMES, START, made
 from xskip import BloomFilter, MinMax, SkippingIndex
 from xskip.errors import DatasetError, MetadataNotFoundError, PredicateError, SettingError, StorageError
+from xskip.indexing.directory_changes import local_files
+from xskip.standalone.store import Store, list_data
 
 ROOT = Path(__file__).parents[2]
 ZONES = ("UTC", "Europe/Oslo", "America/St_Johns", "Pacific/Kiritimati", "Pacific/Pago_Pago")
@@ -223,6 +225,25 @@ def test_new_changed_and_deleted_files(spark: SparkSession, tmp_path: Path) -> N
     SkippingIndex.for_path(spark, path).drop()
     with pytest.raises(MetadataNotFoundError):
         opened.files("a = 1")
+
+
+def test_hidden_names(spark: SparkSession, tmp_path: Path) -> None:
+    """[STA-SK-2] [PRU-TL-6] The listings without Spark have the files that Spark reads, in directories of all names."""
+    names = ["a", "_a", ".a", "_a=1", ".a=1", "a_", "a._COPYING_", "_a=1._COPYING_", "_COPYING_", "._COPYING_"]
+    names += [f"_metadata{more}" for more in ("", "s", "=1", "._COPYING_", "=1._COPYING_")]
+    names += ["_common_metadata", "_common_metadata=1", "_Metadata"]
+    for name in names:
+        for file in (f"{name}.f", f"d/{name}", *(f"{name}/{other}" for other in names)):
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text(file)
+    lines = spark.read.text(str(tmp_path), recursiveFileLookup=True).collect()
+    expected = sorted(f"{tmp_path}/{line[0]}" for line in lines)
+    assert {f"{tmp_path}/_metadata/a", f"{tmp_path}/_a=1.f"} <= {*expected}
+    for filesystem in (None, LocalFileSystem()):
+        assert sorted(list_data(Store.of(tmp_path, filesystem)).names.to_pylist()) == expected
+    found = local_files(f"file:{tmp_path}")
+    assert found is not None
+    assert sorted(found.files.names.to_pylist()) == expected
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])

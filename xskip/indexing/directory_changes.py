@@ -27,7 +27,7 @@ from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
 from xskip.clauses.partition import column_of
 from xskip.errors import DatasetError
-from xskip.metadata.data_files import DataFiles, compare_files, table_identifier
+from xskip.metadata.data_files import DataFiles, compare_files, is_hidden, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
 
@@ -172,7 +172,7 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
 
     def look(parent: str) -> tuple[str, set[str]]:
         names = map(_last_part, storage.directories(f"{root}/{parent}".rstrip("/")))
-        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not _is_hidden(name, directory=True)}
+        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not is_hidden(name, directory=True)}
 
     wanted = list(parents)
     if len(wanted) == 1:
@@ -201,7 +201,7 @@ def _files_below(directory: str) -> LocalFiles:
         while level:
             deeper = []
             for path, entries in zip(level, pool.map(disk.get_file_info, map(FileSelector, level)), strict=True):
-                files = [entry for entry in entries if entry.size and not _is_hidden(entry.base_name)]
+                files = [entry for entry in entries if entry.size and not is_hidden(entry.base_name)]
                 if files:
                     found += files
                     holding.add(path[len(directory) + 1 :])
@@ -216,20 +216,7 @@ def _files_below(directory: str) -> LocalFiles:
 
 
 def _is_visible_directory(entry: FileInfo) -> bool:
-    return entry.type is FileType.Directory and not _is_hidden(entry.base_name, directory=True)
-
-
-def _is_hidden(name: str, *, directory: bool = False) -> bool:
-    """Return whether Spark ignores a file with this name, or the files in a directory with this name.
-
-    >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1"), _is_hidden("a._COPYING_")
-    (True, False, True, True)
-    >>> _is_hidden("_metadata"), _is_hidden("_metadata", directory=True)
-    (True, False)
-    """
-    if directory and name.startswith(("_metadata", "_common_metadata")):
-        return False
-    return (name[0] in "._" and (name[0] == "." or "=" not in name)) or name.endswith("._COPYING_")
+    return entry.type is FileType.Directory and not is_hidden(entry.base_name, directory=True)
 
 
 def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:

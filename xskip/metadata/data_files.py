@@ -20,6 +20,7 @@ __all__ = [
     "compare_files",
     "count_changed",
     "count_outside",
+    "is_hidden",
     "join_ids",
     "split_ids",
     "table_identifier",
@@ -42,6 +43,22 @@ class FileStatus:
     size: int
     #: In milliseconds since the epoch.
     modified: int
+
+
+def is_hidden(name: str, *, directory: bool = False) -> bool:
+    """Return whether Spark ignores a file with this name, or the files in a directory with this name.
+
+    >>> is_hidden("_SUCCESS"), is_hidden("_day=1"), is_hidden(".x=1"), is_hidden("a._COPYING_")
+    (True, False, True, True)
+    >>> is_hidden("_metadata"), is_hidden("_metadata", directory=True)
+    (True, False)
+    """
+    is_special = name.startswith(".") or (name.startswith("_") and "=" not in name)
+    if is_special and not directory:
+        return True
+    # Spark looks for summaries of Parquet under these names, and does not read them as data. It lists directories too.
+    is_summary = name.startswith(("_metadata", "_common_metadata"))
+    return not is_summary and (is_special or name.endswith("._COPYING_"))
 
 
 @dataclass(frozen=True, slots=True)

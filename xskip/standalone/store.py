@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError, StorageError, error_text
-from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
+from xskip.metadata.data_files import DataFiles, FileStatus, is_hidden, table_identifier
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.paths import check_path
@@ -72,20 +72,16 @@ class Store:
 def list_data(store: Store) -> DataFiles:
     """Return the data files below a dataset's root in the order of their names, as Spark lists them.
 
-    Spark ignores names that begin with a dot or an underscore, unless they contain an equals sign, and empty files.
+    Spark ignores hidden names, see :func:`is_hidden`, and empty files.
     """
     files = _below(store.path) if store.filesystem is None else _among(store.filesystem, store)
     return DataFiles.of(sorted((file for file in files if file.size > 0), key=lambda file: file.name))
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
-
-
 def _below(directory: str) -> Iterator[FileStatus]:
     try:
         with os.scandir(directory) as entries:
-            found = [entry for entry in entries if not _is_hidden(entry.name)]
+            found = [entry for entry in entries if not is_hidden(entry.name, directory=True)]
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DatasetError("the dataset is no directory", where=directory) from error
     except OSError as error:
@@ -102,7 +98,7 @@ def _below(directory: str) -> Iterator[FileStatus]:
             ) from error  # fmt: skip
         if is_directory:
             yield from _below(entry.path)
-        else:
+        elif not is_hidden(entry.name):
             yield FileStatus(entry.path, stat.st_size, modified_of(stat.st_mtime_ns))
 
 
@@ -118,7 +114,8 @@ def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
         ) from error
     for info in found:
         below = info.path.removeprefix(base).strip("/")
-        if info.is_file and not any(map(_is_hidden, below.split("/"))):
+        *directories, name = below.split("/")
+        if info.is_file and not is_hidden(name) and not any(is_hidden(each, directory=True) for each in directories):
             yield FileStatus(f"{store.path.rstrip('/')}/{below}", info.size or 0, _modified(info))
 
 
