@@ -35,8 +35,11 @@ class BuildCosts:
 
     @contextmanager
     def of(self, *indexes: PlannedIndex) -> Iterator[None]:
-        """Add the duration of the body, in equal parts, to some indexes."""
+        """Add the duration of the body, in equal parts, to some indexes, also if the body raises."""
         started = time.monotonic()
-        yield
-        for planned in indexes:
-            self.add(planned, (time.monotonic() - started) / len(indexes))
+        try:
+            yield
+        finally:
+            spent = time.monotonic() - started
+            for planned in indexes:
+                self.add(planned, spent / len(indexes))
