@@ -21,3 +21,14 @@ def test_chunks_are_joined_until_the_last_one_arrives() -> None:
     assert callback.apply("\x018:1:1") is None
     assert callback.apply("\x017:1:c}") == bytearray(b"{a:bc}")
     assert requests == ["short", "none:1", "{a:bc}"]
+
+
+def test_requests_without_a_last_chunk_are_forgotten() -> None:
+    """[JVM-RQ-2] The chunks of a query that was interrupted do not stay for ever."""
+    callback = Callback(str.encode)
+    for number in range(100, 300):
+        assert callback.apply(f"\x01{number}:0:begin ") is None
+    assert len(callback._parts) == 64
+    assert callback.apply("\x01299:1:end") == bytearray(b"begin end")
+    assert callback.apply("\x01100:1:end") == bytearray(b"end")  # no JSON, so that the query reads all files
+    assert len(callback._parts) == 63
