@@ -16,6 +16,7 @@ from tests.questdb.values import check
 from xskip.errors import DatasetError, TableDamagedError, TableVersionError
 from xskip.questdb.table import open_table
 from xskip.questdb_files import Database
+from xskip.questdb_files.bitmap_index import BitmapIndex
 from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions
 from xskip.questdb_files.files import TableFile
 from xskip.questdb_files.metadata_file import read_metadata
@@ -197,3 +198,36 @@ def test_spark_is_not_imported_by_the_package_and_the_package_not_by_xskip() -> 
     }
     assert imported & {"pyspark", "py4j", "xskip"} == set()
     assert "questdb" not in (package.parent / "__init__.py").read_text()
+
+
+def bitmap_index(folder: Path, *, keys: int = 2, total: int = 5, last: int = 96, second: int = 48) -> BitmapIndex:
+    """Write an index of blocks of four rows: the rows 0, 2, 3, 5 and 7 of the symbol 0, in two of three blocks."""
+    header = struct.pack("<Bqqii", 0xFA, 1, 144, 4, keys)
+    entries = [
+        struct.pack("<qqqii", *entry) for entry in ((0, 0, 0, 0, 0), (total, second, last, total & 0x7FFFFFFF, 0))
+    ]
+    (folder / "s.k").write_bytes(header.ljust(64, b"\0") + b"".join(entries))
+    blocks = [(4, 4, 4, 4, 0, 0), (0, 2, 3, 5, 0, 96), (7, 0, 0, 0, second, 0)]
+    (folder / "s.v").write_bytes(b"".join(struct.pack("<6q", *block) for block in blocks))
+    return BitmapIndex(folder / "s.k", folder / "s.v", 0, 8)
+
+
+def test_damaged_bitmap_indexes_are_errors(tmp_path: Path) -> None:
+    """[QDB-SN-8], [QDB-IX-1]: counts that are wrong, and chains of blocks that have no end."""
+    whole = bitmap_index(tmp_path)
+    assert [whole.rows_of(key).tolist() for key in (None, 0, 1)] == [[], [0, 2, 3, 5, 7], []]
+    assert bitmap_index(tmp_path, keys=0).rows_of(0).tolist() == []
+    for damage, found in (
+        ({"keys": -1}, "-1 keys"),
+        ({"total": -3}, "-3 and .* rows of a key"),
+        ({"total": 1 << 31}, "rows of a key"),
+        ({"second": 96}, "a block at 96 before the block at 96"),
+        ({"second": -48}, "a block at -48 before"),
+        ({"second": 64}, "a block at 64 before"),
+        ({"total": 9}, "rows that do not ascend"),
+        ({"second": 0}, "rows that do not ascend"),
+    ):
+        with pytest.raises(TableDamagedError, match=found):
+            bitmap_index(tmp_path, **damage).rows_of(0)
+    with pytest.raises(TableDamagedError, match="ends before"):
+        bitmap_index(tmp_path, last=1 << 40).rows_of(0)

@@ -16,7 +16,7 @@ __all__ = ["BitmapIndex"]
 _SIGNATURE = 0xFA
 # the file .k has an entry for null and then one for each key: the number of its rows and its last block in .v
 _HEADER_BYTES, _ENTRY_BYTES = 64, 32
-_BLOCK_VALUES_AT, _KEYS_AT = 17, 21
+_BLOCK_VALUES_AT = 17
 
 
 class BitmapIndex:
@@ -35,8 +35,8 @@ class BitmapIndex:
             rows = np.concatenate([np.arange(min(self._top, self._rows)), rows])
         # later rows in the index are not committed
         rows = rows[rows < self._rows]
-        if (np.diff(rows) <= 0).any():
-            raise self._contradiction("rows that do not ascend")
+        if (np.diff(rows, prepend=-1) <= 0).any():
+            raise self._contradiction("rows that do not ascend from 0")
         return rows
 
     def _listed(self, keys: TableFile, values: TableFile, entry: int) -> npt.NDArray[np.int64]:
@@ -44,11 +44,13 @@ class BitmapIndex:
         block_values, count = struct.unpack_from("<2i", header, _BLOCK_VALUES_AT)
         if header[0] != _SIGNATURE or block_values <= 0 or block_values & block_values - 1:
             raise self._contradiction(f"blocks of {block_values} rows")
+        if count < 0:
+            raise self._contradiction(f"{count} keys")
         if entry >= count:
             return np.empty(0, np.int64)
         place = _HEADER_BYTES + _ENTRY_BYTES * entry
         total, _, block, check, _ = struct.unpack("<qqqii", keys.read(place, _ENTRY_BYTES))
-        if total & 0xFFFFFFFF != check & 0xFFFFFFFF:
+        if total < 0 or total & 0xFFFFFFFF != check & 0xFFFFFFFF:
             raise self._contradiction(f"{total} and {check} rows of a key")
         blocks = []
         while total > 0:
@@ -56,8 +58,12 @@ class BitmapIndex:
             # of the block before stands behind the values of a block.
             used = (total - 1) % block_values + 1
             blocks.append(np.frombuffer(values.read(block, 8 * used), np.int64))
-            (block,) = struct.unpack("<q", values.read(block + 8 * block_values, 8))
+            (before,) = struct.unpack("<q", values.read(block + 8 * block_values, 8))
             total -= used
+            # A server adds blocks at the end of the file.
+            if total > 0 and not 0 <= before <= block - 8 * (block_values + 2):
+                raise self._contradiction(f"a block at {before} before the block at {block}")
+            block = before
         return np.concatenate([*reversed(blocks), np.empty(0, np.int64)])
 
     def _contradiction(self, found: str) -> TableDamagedError:
