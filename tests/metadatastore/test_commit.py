@@ -18,6 +18,7 @@ from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, find_live, new_file_name, publish
+from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
 from xskip.metadatastore.recorded_files import write_files
@@ -438,3 +439,19 @@ def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
         publish(DISK, md, find_live(DISK, md), files, record_of(entry for _, entry in files))
     assert numbers(md) == [0, 1]
     assert metadata_files(md) == {first.metadata_files[0].name}
+
+
+class Fleeting(LocalStorage):
+    """A storage whose records are listed, and gone when they are read."""
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+
+def test_records_that_are_gone_whenever_they_are_read(md: str, scratch: Path) -> None:
+    """[MDS-C-9] This is an error, and not the absence of an index, over which others would be created."""
+    commit(DISK, md, scratch, [numbered_table(0, 1)])
+    with pytest.raises(MetadataCorruptError, match="other writers changed the index repeatedly"):
+        find_latest(Fleeting(), md)
+    with pytest.raises(MetadataCorruptError, match="other writers changed the index repeatedly"):
+        find_live(Fleeting(), md)

@@ -32,6 +32,7 @@ __all__ = [
     "Operation",
     "RecordName",
     "RecordedFile",
+    "changed_repeatedly",
     "find_latest",
     "later_records",
     "list_records",
@@ -241,7 +242,8 @@ def find_latest(storage: Storage, directory: str, known: Latest | None = None) -
     """Find the commit record that counts in a metadata directory, or None if the directory contains no index.
 
     If the first and the latest record of ``known``, the result of an earlier call, are still listed unchanged, the
-    function returns ``known`` and reads no record.
+    function returns ``known`` and reads no record. MetadataCorruptError means that each listed record was gone when it
+    was read.
     """
     for _ in range(_ATTEMPTS):
         listed = list_records(storage, directory)
@@ -251,7 +253,14 @@ def find_latest(storage: Storage, directory: str, known: Latest | None = None) -
             return _latest_of(storage, directory, listed)
         except FileNotFoundError:  # a commit removed the record after the listing, so there is a newer record
             continue
-    return None
+    raise changed_repeatedly(directory)
+
+
+def changed_repeatedly(directory: str) -> MetadataCorruptError:
+    """Return the error for a metadata directory in which listed files are gone whenever they are read."""
+    return MetadataCorruptError(
+        "other writers changed the index repeatedly during the read", where=directory, hint="try again"
+    )
 
 
 def _is_still(known: Latest, listed: Mapping[RecordName, FileEntry]) -> bool:

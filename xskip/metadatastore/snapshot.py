@@ -28,6 +28,7 @@ from xskip.metadata.table import (
 from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
+from xskip.metadatastore.commit_records import changed_repeatedly
 from xskip.metadatastore.encryption import KMS_HINT
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.legacy.xskipper_metadata import drop_unproven, may_be_of_footers, reason_unusable
@@ -355,9 +356,7 @@ def _read_all(
             return live, tuple(read(storage.fetch(f"{directory}/{name}"), recorded.get(name)) for name in live.names)
         except FileNotFoundError:  # a commit has just removed the file: start over
             continue
-    raise MetadataCorruptError(
-        "other writers changed the index repeatedly during the read", where=directory, hint="try again"
-    )
+    raise changed_repeatedly(directory)
 
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
