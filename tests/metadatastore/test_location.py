@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.location import IndexLocation, metadata_directory
 
 
 def test_directory_under_a_base() -> None:
@@ -27,6 +27,15 @@ def test_identifier_is_hashed_as_utf8() -> None:
     """[MDS-L-1] The digest is that of the UTF-8 bytes, as in Java's getBytes("UTF-8")."""
     digest = "6f7aa183b57391588cd2c5e2d524a698d2667351539fa4fe0625408db7bdc6db"
     assert metadata_directory("/lake/größe \U0001f600", "/md") == f"/md/{digest}"
+
+
+def test_identifiers_of_a_dataset() -> None:
+    """[MDS-L-6] Its path and the name of its table. The end of a path is not the name of a table."""
+    names = ("/lake/events.parquet", "parquet", "db.events", "events", "db", "/lake/events", "")
+    path = IndexLocation("file:/lake/events.parquet", "/md/x", "/lake/events.parquet")
+    assert [name for name in names if path.is_named(name)] == ["/lake/events.parquet"]
+    table = IndexLocation("file:/lake/events.parquet", "/md/x", "db.events")
+    assert [name for name in names if table.is_named(name)] == ["/lake/events.parquet", "db.events", "events"]
 
 
 def test_directories_of_foreign_metadata(shared: Path) -> None:

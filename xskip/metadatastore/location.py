@@ -56,8 +56,9 @@ class IndexLocation:
         >>> table.is_named("t"), path.is_named("/lake/u")
         (True, False)
         """
-        path = table_identifier(self.root)
-        return identifier in (self.identifier, path, self.identifier.rpartition(".")[2])
+        is_table = not self.identifier.startswith("/")
+        table = self.identifier.rpartition(".")[2] if is_table else self.identifier
+        return identifier in (self.identifier, table_identifier(self.root), table)
 
 
 def as_uri(path: str) -> str:
