@@ -5,8 +5,11 @@ Rules: specs/metadatastore.rst, [MDS-T], [MDS-O], [MDS-P].
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +122,18 @@ def test_files_without_sizes(tmp_path: Path) -> None:
     assert decode(open_file(path)).files.sizes.to_pylist() == [None, None]
 
 
-@pytest.mark.parametrize("entry", [b"", b"!!", b"AAAA", b"eJwDAAAAAAE="])
+SIZES = zlib.compress(struct.pack("<2q", 10, 20))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *(b"", b"!!", b"AAAA", b"eJwDAAAAAAE="),
+        # all sizes are there, but the stream is not whole, more follows, or a character is not of base 64
+        *(base64.b64encode(SIZES[:-1]), base64.b64encode(SIZES[:-4]), base64.b64encode(SIZES + b"more")),
+        b"\n".join((base64.b64encode(SIZES)[:8], base64.b64encode(SIZES)[8:])),
+    ],
+)
 def test_broken_sizes(entry: bytes, tmp_path: Path) -> None:
     """[MDS-O-4] Invalid sizes, or sizes for another number of rows, raise an error."""
     path = tmp_path / "f.parquet"

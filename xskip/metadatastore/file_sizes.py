@@ -40,7 +40,10 @@ def unpack_sizes(footer: pq.FileMetaData, where: str) -> pa.Array:
         return pa.nulls(rows, pa.int64())
     try:
         # One byte more than the rows need reveals an entry that is too long, without inflating all of it.
-        inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * rows + 1)
+        inflater = zlib.decompressobj()
+        inflated = inflater.decompress(base64.b64decode(packed, validate=True), 8 * rows + 1)
+        if len(inflated) <= 8 * rows and (not inflater.eof or inflater.unused_data):
+            raise ValueError("the compressed data ends too early or too late")
         numbers = np.frombuffer(inflated, "<i8")
     except (ValueError, zlib.error) as error:
         raise MetadataCorruptError("cannot decode the file sizes in the metadata file", where=where) from error
