@@ -146,14 +146,4 @@ class BloomFilterClause(ColumnClause):
         """Return false for files that certainly lack every literal, and null for files without a valid filter."""
         # = and IN are TRUE only of a literal, and a filter never loses a value: without any literal, no row matches;
         # NULL in a list adds no TRUE row
-        return bloom_bits.might_contain(values, [_hash(value) for value in self.values], among)
-
-
-def _hash(value: Value) -> bloom_bits.HashPair:
-    match value:
-        case bytes():
-            return bloom_bits.hash_bytes(value)
-        case int() if not isinstance(value, bool):
-            return bloom_bits.hash_long(value)
-        case _:
-            raise TypeError(f"Bloom filters do not support values of the type {type(value).__name__}")
+        return bloom_bits.might_contain(values, list(map(bloom_bits.hash_value, self.values)), among)

@@ -108,7 +108,8 @@ def values_pass(filters: pa.BinaryArray, lists: pa.ListArray) -> pa.BooleanArray
     found: list[bool | None] = []
     for row, values in enumerate(_hashable(lists)):
         own = filters.slice(row, 1)
-        tests = (bloom_bits.might_contain(own, [_hash(value)], np.ones(1, np.bool_)) for value in values or ())
+        hashes = map(bloom_bits.hash_value, values or ())
+        tests = (bloom_bits.might_contain(own, [each], np.ones(1, np.bool_)) for each in hashes)
         lacks = any(each[0].as_py() is False for each in tests)
         found.append(False if own.null_count else None if values is None else lacks)
     return pa.array(found, pa.bool_())
@@ -125,10 +126,6 @@ def _hashable(lists: pa.ListArray) -> list[list[bytes | int] | None]:
         lists = lists.cast(pa.list_(pa.int64()))
     found: list[list[bytes | int] | None] = lists.to_pylist()
     return found
-
-
-def _hash(value: bytes | int) -> bloom_bits.HashPair:
-    return bloom_bits.hash_bytes(value) if isinstance(value, bytes) else bloom_bits.hash_long(value)
 
 
 def groups_omit(stored: pa.ListArray, actual: pa.ListArray, size: int) -> pa.BooleanArray:

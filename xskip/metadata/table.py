@@ -24,6 +24,7 @@ __all__ = [
     "PartitionKey",
     "Requirement",
     "concat",
+    "index_text",
 ]
 
 #: The index parameter that holds the form of the indexed expression.
@@ -35,6 +36,16 @@ _V = TypeVar("_V")
 
 #: The identity of an index: its name and its columns.
 IndexKey = tuple[str, tuple[str, ...]]
+
+
+def index_text(key: IndexKey) -> str:
+    """Return the text of an index, in which users name it.
+
+    >>> index_text(("minmax", ("a", "b")))
+    'minmax(a, b)'
+    """
+    name, columns = key
+    return f"{name}({', '.join(columns)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class IndexDefinition:
         return self.name, self.columns
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(self.columns)})"
+        return index_text(self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from xskip.metadata.table import IndexKey
+from xskip.metadata.table import IndexKey, index_text
 
 __all__ = ["BuildNotes", "UnreadableFile"]
 
@@ -36,19 +36,19 @@ class BuildNotes:
 
     def of(self, key: IndexKey) -> float | None:
         """Return the seconds that all builds have spent on an index, or None if they are not known."""
-        return self.seconds.get(_text(key))
+        return self.seconds.get(index_text(key))
 
     def after(self, spent: Mapping[IndexKey, float], unreadable: Sequence[UnreadableFile]) -> BuildNotes:
         """Return the notes after another build, with its seconds for indexes and the files that it could not read."""
         seconds = dict(self.seconds)
         for key, more in spent.items():
-            seconds[_text(key)] = seconds.get(_text(key), 0.0) + more
+            seconds[index_text(key)] = seconds.get(index_text(key), 0.0) + more
         cut = tuple(each._replace(reason=each.reason[:_MAX_REASON]) for each in unreadable[:_MAX_FILES])
         return BuildNotes(seconds, cut)
 
     def without(self, keys: Iterable[IndexKey]) -> BuildNotes:
         """Return the notes without those on some indexes."""
-        gone = set(map(_text, keys))
+        gone = set(map(index_text, keys))
         return replace(self, seconds={text: spent for text, spent in self.seconds.items() if text not in gone})
 
     def to_json(self) -> dict[str, Any]:
@@ -67,11 +67,6 @@ class BuildNotes:
             {text: float(number) for text, number in spent if _is_duration(number)},
             tuple(_file(each) for each in files if _is_file(each)) if isinstance(files, list) else (),
         )
-
-
-def _text(key: IndexKey) -> str:
-    name, columns = key
-    return f"{name}({', '.join(columns)})"
 
 
 def _is_duration(value: object) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.location import INDEX_DIRECTORY
+from xskip.metadatastore.location import INDEX_DIRECTORY, is_directory_name
 
 __all__ = ["index_directories"]
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_COMMITS = "_commits"
 #: How far below the directory a dataset can be.
 _MAX_LEVELS = 4
 #: The number of directories that a search lists at most.
@@ -33,20 +31,20 @@ def index_directories(storage: Storage, directory: str) -> list[str]:
             if listings > _MAX_DIRECTORIES:
                 return sorted(found)
             children = {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(each)}
-            if _COMMITS in children and each != directory:
+            if COMMITS in children and each != directory:
                 found.append(each)
             elif INDEX_DIRECTORY in children:
                 found += _indexes_in(storage, children[INDEX_DIRECTORY])
             else:
-                found += (path for name, path in children.items() if _DIGEST.fullmatch(name))
+                found += (path for name, path in children.items() if is_directory_name(name))
                 below += (path for name, path in children.items() if _may_hold_datasets(name))
         level = below
     return sorted(found)
 
 
 def _indexes_in(storage: Storage, directory: str) -> Iterator[str]:
-    return (path for path in storage.directories(directory) if _DIGEST.fullmatch(path.rstrip("/").rpartition("/")[2]))
+    return (path for path in storage.directories(directory) if is_directory_name(path.rstrip("/").rpartition("/")[2]))
 
 
 def _may_hold_datasets(name: str) -> bool:
-    return not (name.startswith(("_", ".")) or "=" in name or _DIGEST.fullmatch(name))
+    return not (name.startswith(("_", ".")) or "=" in name or is_directory_name(name))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from xskip.metadata.data_files import table_identifier
 
-__all__ = ["INDEX_DIRECTORY", "IndexLocation", "as_uri", "metadata_directory"]
+__all__ = ["INDEX_DIRECTORY", "IndexLocation", "as_uri", "is_directory_name", "metadata_directory"]
 
 #: The folder of metadata in a dataset's root. Spark and other engines ignore names that begin with an underscore.
 INDEX_DIRECTORY = "_xskip"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,8 @@ def metadata_directory(root: str, base: str | None) -> str:
     """
     home = f"{root.rstrip('/')}/{INDEX_DIRECTORY}" if base is None else base.rstrip("/")
     return f"{home}/{hashlib.sha256(table_identifier(root).encode()).hexdigest()}"
+
+
+def is_directory_name(name: str) -> bool:
+    """Return whether :func:`metadata_directory` gives directories names of this form."""
+    return _DIGEST.fullmatch(name) is not None

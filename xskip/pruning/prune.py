@@ -17,7 +17,7 @@ import numpy as np
 
 from xskip.clauses.clause import Clause, IndexClause, Mask, Subject, Trace, Undetermined, evaluate, is_false, leaves
 from xskip.expressions.reasons import MissingKey, OtherReason, Reason, UnreadableMetadata
-from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
+from xskip.metadata.table import MetadataTable, PartitionKey, Requirement, index_text
 
 __all__ = ["ClauseCount", "PruneResult", "UnusedPart", "index_name", "prune", "requirements", "text_of"]
 
@@ -114,5 +114,5 @@ def _name(needed: Requirement) -> str:
     match needed:
         case PartitionKey(column):
             return f"partition({column})"
-        case (name, columns):
-            return f"{name}({', '.join(columns)})"
+        case _:
+            return index_text(needed)

@@ -21,6 +21,7 @@ __all__ = [
     "check_bytes",
     "hash_bytes",
     "hash_long",
+    "hash_value",
     "might_contain",
     "size_for",
 ]
@@ -84,6 +85,17 @@ def hash_bytes(value: bytes) -> HashPair:
     """Return the hashes of a binary value, or of the UTF-8 bytes of a string."""
     h1 = _murmur_bytes(value, 0)
     return h1, _murmur_bytes(value, h1)
+
+
+def hash_value(value: object) -> HashPair:
+    """Return the hashes of bytes or of an integer; others raise a TypeError."""
+    match value:
+        case bytes():
+            return hash_bytes(value)
+        case int() if not isinstance(value, bool):
+            return hash_long(value)
+        case _:
+            raise TypeError(f"Bloom filters do not support values of the type {type(value).__name__}")
 
 
 def size_for(items: int, fpp: float) -> tuple[int, int]:

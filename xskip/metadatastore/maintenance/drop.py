@@ -9,10 +9,10 @@ from xskip.metadatastore.codec import version_of
 from xskip.metadatastore.commit import COMMITS, is_own_name
 from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import is_directory_name
 
 __all__ = ["remove_index"]
 
-_DIGEST = re.compile("[0-9a-f]{64}")
 _DATA = re.compile(r"[^_.].*\.parquet")
 _MARK = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\._SUCCESS\.crc")
 
@@ -30,7 +30,7 @@ def remove_index(storage: Storage, directory: str) -> int:
         raise MetadataNotFoundError.at(directory)
     # A directory with a digest as its name is removed with all its content. A directory that a user chose can contain
     # other files, which stay.
-    is_digest = _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
+    is_digest = is_directory_name(directory.rstrip("/").rpartition("/")[2])
     for name in () if is_digest else foreign:
         _check(storage, f"{directory}/{name}")
     storage.remove(f"{directory}/{name}" for name in foreign)

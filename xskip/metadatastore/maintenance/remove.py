@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from xskip.errors import IndexDefinitionError
-from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadata.table import IndexKey, MetadataTable, index_text
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import Target, rewrite
 from xskip.metadatastore.snapshot import Snapshot
@@ -30,12 +30,12 @@ def remove_indexes(storage: Storage, directory: str, names: Sequence[str]) -> Re
         return replace(table, indexes={key: column for key, column in table.indexes.items() if key not in removed})
 
     rewrite(target, replace(write_options, own=write_options.own - removed), without)
-    texts = tuple(_text(key) for key in sorted(removed))
+    texts = tuple(index_text(key) for key in sorted(removed))
     return RemovalResult(directory, texts, snapshot.rows, target.seconds)
 
 
 def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:
-    present = {_text(definition.key): definition.key for definition, _ in snapshot.indexes}
+    present = {index_text(definition.key): definition.key for definition, _ in snapshot.indexes}
     folded = {text.casefold(): key for text, key in present.items()}
     expected = f"one of {', '.join(present)}"
     found = set()
@@ -50,7 +50,9 @@ def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:
         raise IndexDefinitionError("the list of indexes to remove is empty", expected=expected)
     if len(found) == len(present):
         raise IndexDefinitionError(
-            "no index would remain", found=", ".join(map(_text, sorted(found))), hint="call drop() to remove the index"
+            "no index would remain",
+            found=", ".join(map(index_text, sorted(found))),
+            hint="call drop() to remove the index",
         )
     return frozenset(found)
 
@@ -71,8 +73,3 @@ def _parts(name: str) -> tuple[str, str]:
     """
     kind, _, columns = name.casefold().rpartition("(")
     return kind, columns.rstrip(")")
-
-
-def _text(key: IndexKey) -> str:
-    name, columns = key
-    return f"{name}({', '.join(columns)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +10,10 @@ from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.commit import COMMITS, find_live, is_own_name, is_unfinished
 from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.filesystem import FileEntry, Storage
-from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, is_directory_name
 from xskip.results.history import VacuumResult
 
 __all__ = ["Vacuum"]
-
-_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class Vacuum:
 
     def _is_former(self, directory: str, name: str, horizon: float) -> bool:
         """Return whether a directory holds an index of a root that has no such index any more."""
-        if _DIGEST.fullmatch(name) is None:
+        if not is_directory_name(name):
             return False
         try:
             latest = find_latest(self.storage, directory)

@@ -18,7 +18,7 @@ from xskip.questdb_files.snapshot import Snapshot
 from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
 from xskip.spark.questdb.row_samples import Presence, presence_of
 
-__all__ = ["HotPartition", "Parts", "State", "hot_partitions", "parts", "state_of"]
+__all__ = ["HotPartition", "Parts", "State", "hot_partitions", "parts", "state_of", "unknown_state"]
 
 _MAX_ANSWERS = 10_000
 #: What is known of the rows of exports, by the folder of the table and the keys of the partition and of the export.
