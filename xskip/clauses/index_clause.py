@@ -19,13 +19,13 @@ from xskip.expressions.evaluate import from_mask, null_may_match
 from xskip.expressions.predicate import Leaf
 from xskip.metadata.table import IndexKey, MetadataTable
 
-__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "ValuesClause", "any_in_each", "conjoin"]
+__all__ = ["ColumnClause", "Lists", "Memo", "PartsClause", "ValuesClause", "any_in_each", "conjoin"]
 
 _Taken = TypeVar("_Taken")
 _Made = TypeVar("_Made")
 
 
-class Once(Protocol):
+class Memo(Protocol):
     """A cache of results that many clauses of one query compute from the same metadata."""
 
     def __call__(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
@@ -63,7 +63,7 @@ class ColumnClause(LeafClause):
             return pa.nulls(len(table), pa.bool_())
         return self.verdicts(column.values, among, lambda key, make: table.memo((self.requires, key), make))
 
-    def verdicts(self, values: pa.Array, among: Mask, memo: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return a verdict for each value of the index.
 
         Parameters
@@ -73,8 +73,8 @@ class ColumnClause(LeafClause):
             value for the file.
         among : numpy.ndarray of bool
             True for the rows that need a verdict, of the length of ``values``.
-        memo : Once
-            A cache that all clauses over this index share: ``once(key, make)`` returns the result of ``make``.
+        memo : Memo
+            A cache that all clauses over this index share: ``memo(key, make)`` returns the result of ``make``.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
             An entry for each part. Null keeps the file.
         """
 
-    def verdicts(self, values: pa.Array, among: Mask, memo: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return false where no part can hold a value of which all leaves are TRUE, and null where the list is null."""
         with method_errors(type(self), "parts"):
             taken = memo((type(self), "parts"), lambda: self.parts(values))

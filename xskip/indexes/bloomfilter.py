@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Verdicts
-from xskip.clauses.index_clause import ColumnClause, Lists, Once
+from xskip.clauses.index_clause import ColumnClause, Lists, Memo
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
 from xskip.indexes.argument_checks import check_at_least_one, check_rate, unsupported
@@ -142,7 +142,7 @@ class BloomFilterClause(ColumnClause):
     #: The literals: a file may match if its filter may contain one of them.
     values: tuple[Value, ...]
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return false for files that certainly lack every literal, and null for files without a valid filter."""
         # = and IN are TRUE only of a literal, and a filter never loses a value: without any literal, no row matches;
         # NULL in a list adds no TRUE row

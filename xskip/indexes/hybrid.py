@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Verdicts
-from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.predicate import Leaf
 from xskip.indexes.argument_checks import check_at_least_one, check_rate
 from xskip.indexes.base import OneColumn, Parameter
@@ -128,10 +128,10 @@ class HybridClause(ColumnClause):
     #: The clause over the filters, or None if filters cannot answer the leaf.
     filtered: ColumnClause | None
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return the verdict of a file's list, or else of its filter; null for a file with neither or both."""
         lists, filters = (pc.struct_field(values, i) for i in (0, 1))
-        found = self.listed.verdicts(lists, among, once)
+        found = self.listed.verdicts(lists, among, memo)
         # a file with both contradicts the rules of the index: nothing of it counts [PRU-V-10]
         both = pc.and_(lists.is_valid(), filters.is_valid())
         if both.true_count:
@@ -140,4 +140,4 @@ class HybridClause(ColumnClause):
             return found
         # a list decides by itself, and its file has no filter to test
         left = among & lists.is_null().to_numpy(zero_copy_only=False)
-        return pc.coalesce(found, self.filtered.verdicts(filters, left, once))
+        return pc.coalesce(found, self.filtered.verdicts(filters, left, memo))

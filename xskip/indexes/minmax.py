@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from xskip.clauses.bounds import Bounds, possible
 from xskip.clauses.clause import IndexClause, Mask, Verdicts
-from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.evaluate import cast_type, null_may_match
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import IsNull, Leaf
@@ -96,10 +96,10 @@ class MinMaxClause(ColumnClause):
             return None
         return cls(leaf, definition.key, expensive=is_function)
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return false for files where no value between the bounds can match; null where a needed bound is unknown."""
         operand = self.leaf.operand
-        bounds, has_bounds, verdict_without_bounds = once(cast_type(operand), lambda: bounds_in(operand, values))
+        bounds, has_bounds, verdict_without_bounds = memo(cast_type(operand), lambda: bounds_in(operand, values))
         found = possible(self.leaf, bounds)
         # every value lies between the bounds, so a leaf that is possible for none of them is TRUE for no value
         # [PRU-MM-1]; bounds ignore NULL rows: where a NULL row may match, every file with metadata stays [PRU-FN-2]

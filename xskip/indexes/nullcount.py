@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause, Mask, Verdicts
-from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import OneColumn
@@ -81,7 +81,7 @@ class NullCount(OneColumn):
 class NullCountClause(ColumnClause):
     """A clause that tests a leaf against NULL counts."""
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return false for files that lack the NULL row or the value that the leaf needs; null without sound counts."""
         nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
         # in SQL, IS NULL is TRUE only for NULL, and every other leaf can be TRUE only for a value that is not NULL

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Verdicts
-from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.like import like_parts
 from xskip.expressions.operands import Column, Computed
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
@@ -143,7 +143,7 @@ class TokenBloomClause(ColumnClause):
     #: The alternatives: a file may match if its filter may contain all words of one of them.
     ways: tuple[tuple[bytes, ...], ...]
 
-    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, memo: Memo) -> Verdicts:
         """Return false for files that certainly lack a word of every alternative, and null without a valid filter."""
         # a row that satisfies the leaf has all words of one alternative, and a filter never loses a word: without a
         # word of every alternative, the file has no such row [PRU-TB-1]
