@@ -71,6 +71,10 @@ def test_folders_are_decoded(folder: str, key: str | None) -> None:
     [
         (f"Key=a/b/Start=2025-08-21/{NAME}", "a/b", DAY),
         (f"Key=a/Start=x/Start=2025-08-21/{NAME}", "a/Start=x", DAY),
+        (f"Key=a/Start=2025-08-21/b/{NAME}", "a", DAY),
+        (f"Key=a/Start=x/b/Start=2025-08-21/c/Started=1/{NAME}", "a/Start=x/b", DAY),
+        (f"Key=a/Start=2025-08-21/Start=x/b/{NAME}", "a/Start=2025-08-21", None),
+        (f"Key=a/Start=2025-08-21//{NAME}", "a", DAY),
         (f"Key=a//Start=2025-08-21/{NAME}", "a/", DAY),
         (f"Key=/Start=2025-08-21/{NAME}", "", DAY),
         (f"Key=a/{NAME}", "a", None),

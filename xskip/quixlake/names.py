@@ -44,8 +44,8 @@ _SINGLE_BYTE = re.compile("[\udc80-\udcff]")
 _ODD_IN_TOPIC = "[^A-Za-z0-9._-]"
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TOPIC = "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$"
-# The key takes all folders up to a last one that begins with ``Start=``, or all folders [QLK-PA-3].
-_DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)$"
+# The key takes all folders up to the last one that begins with ``Start=``, or all folders [QLK-PA-3].
+_DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)(?:/.*)?$"
 _UNDATED = "(?s)^Key=(?P<key>.*)$"
 # eighteen digits always fit into 64 bits
 _PLACES = "".join(
