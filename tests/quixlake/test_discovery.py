@@ -143,6 +143,9 @@ def test_custom_metadata(spark: SparkSession, tmp_path: Path) -> None:
     )
     with pytest.raises(PredicateError, match="custom metadata is not text"):
         lake.set_metadata("t", "b", {"site": 5})  # type: ignore[dict-item]
+    with pytest.raises(PredicateError, match=r"custom metadata is not text .found: 'site': None"):
+        lake.set_metadata("t", "b", {"site": None})  # type: ignore[dict-item]
+    assert column(lake.metadata("t", "b"), "name") == ["site"]
 
 
 def test_find(spark: SparkSession, tmp_path: Path) -> None:
@@ -274,11 +277,18 @@ def test_the_folder_of_a_lake_is_a_path(spark: SparkSession, base: Any) -> None:
         (lambda lake: lake.find(5), r"text is not a text .found: 5"),
         (lambda lake: lake.find(metadata="site"), r"custom metadata is not a mapping .found: 'site'; "),
         (lambda lake: lake.read("t", metadata={"site": 5}), r"value of custom metadata is not text .found: 5"),
+        (lambda lake: lake.read("t", metadata={"site": ["x", 5]}), r"value of custom metadata is not text .found: 5"),
+        (lambda lake: lake.segments("t", metadata={"site": [None]}), r"value of custom metadata is not text .found: N"),
+        (lambda lake: lake.find(metadata={"site": b"x"}), r"value of custom metadata is not text .found: b'x'"),
+        (lambda lake: lake.find(metadata={5: "x"}), r"a name or a value of custom metadata is not text .found: 5"),
         (lambda lake: lake.read("t", keys=5), r"the stream keys are not texts .found: 5"),
         (lambda lake: lake.read("t", keys=b"k"), r"the stream keys are not texts .found: b'k'"),
         (lambda lake: lake.read("t", partitions=1.5), r"a partition is not a whole number .found: 1.5"),
         (lambda lake: lake.read("t", offsets=5), r"the offsets are not a pair .found: 5; expected: the first offset"),
         (lambda lake: lake.read("t", offsets=(1, 2, 3)), r"the offsets are not a pair"),
+        (lambda lake: lake.read("t", offsets=("2026-01-31", None)), r"an offset is not a whole number .found: '2026"),
+        (lambda lake: lake.read("t", offsets=(0, MIDNIGHT)), r"an offset is not a whole number .found: dat"),
+        (lambda lake: lake.read("t", offsets=(True, 5)), r"an offset is not a whole number .found: True"),
         (lambda lake: lake.read("t", value="jsn"), r"cannot decode the payload .*; did you mean json\?"),
         (lambda lake: lake.read("t", value="json", schema="a DUBLE"), r"cannot decode the payload .found: [^;]*.$"),
         (lambda lake: lake.index("t", trust="data "), r"trust has an invalid value .*; did you mean data\?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,15 +17,25 @@ from xskip.quixlake.custom_metadata import DOCUMENT
 from xskip.quixlake.names import METADATA, folder
 from xskip.quixlake.store import LakeStore
 
-__all__ = ["write_values"]
+__all__ = ["delete_names", "write_values"]
 
 
-def write_values(store: LakeStore, topic: str, key: str | None, values: Mapping[str, str | None]) -> None:
-    """Write a file of custom metadata of a stream key; the value None deletes a name."""
-    check_key(key)
+def write_values(store: LakeStore, topic: str, key: str | None, values: Mapping[str, str]) -> None:
+    """Write a file that sets custom metadata of a stream key."""
     for name, value in values.items():
-        if not isinstance(name, str) or not isinstance(value, str | None):
+        if not isinstance(name, str) or not isinstance(value, str):
             raise PredicateError("custom metadata is not text", found=f"{name!r}: {value!r}")
+    _write(store, topic, key, values)
+
+
+def delete_names(store: LakeStore, topic: str, key: str | None, names: Iterable[str]) -> None:
+    """Write a file that deletes names of custom metadata of a stream key."""
+    _write(store, topic, key, dict.fromkeys(names))
+
+
+def _write(store: LakeStore, topic: str, key: str | None, values: Mapping[str, str | None]) -> None:
+    """Write a file of custom metadata; the value None deletes a name."""
+    check_key(key)
     folders = store.folders_of(topic)
     now = max(datetime.datetime.now(datetime.timezone.utc), _latest(store, folders, key))
     rows = [(topic, key, name, value, str(value is None), now) for name, value in values.items()]

@@ -13,7 +13,7 @@ from xskip.quixlake.arguments import check_age, check_names, check_options, chec
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
 from xskip.quixlake.compaction import Compaction, CompactionResult
-from xskip.quixlake.custom_metadata_files import write_values
+from xskip.quixlake.custom_metadata_files import delete_names, write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.distinct import distinct_rows
 from xskip.quixlake.payload import Payload
@@ -198,7 +198,7 @@ class QuixLake(LakeDiscovery):
         DatasetError
             If the lake has no such topic.
         """
-        write_values(self._store, topic, key, dict.fromkeys(check_names(names)))
+        delete_names(self._store, topic, key, check_names(names))
 
     def index(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -158,12 +158,20 @@ def _conditions(metadata: Mapping[str, str | Iterable[str]] | None) -> dict[str,
         raise PredicateError(
             "the custom metadata is not a mapping", found=repr(metadata), expected="such as {'site': 'Oslo'}"
         )
-    given = (metadata or {}).items()
-    odd = [wanted for _, wanted in given if not isinstance(wanted, Iterable)]
-    if odd:
-        raise PredicateError("a value of custom metadata is not text", found=repr(odd[0]), expected="a text, or texts")
     # A list, because an iterator gives its values only once.
-    return {name: [wanted] if isinstance(wanted, str) else list(wanted) for name, wanted in given}
+    found: dict[str, list[Any]] = {
+        name: [*wanted] if _is_several(wanted) else [wanted] for name, wanted in (metadata or {}).items()
+    }
+    odd = [each for name, values in found.items() for each in (name, *values) if not isinstance(each, str)]
+    if odd:
+        raise PredicateError(
+            "a name or a value of custom metadata is not text", found=repr(odd[0]), expected="such as {'site': 'Oslo'}"
+        )
+    return found
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
 def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None:
@@ -192,6 +200,9 @@ def _pair(offsets: tuple[int | None, int | None] | None) -> tuple[int | None, in
         raise PredicateError(
             "the offsets are not a pair", found=repr(offsets), expected="the first offset, and the one after the last"
         )
+    for offset in offsets:
+        if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
+            raise PredicateError("an offset is not a whole number", found=repr(offset))
     return offsets[0], offsets[1]
 
 
