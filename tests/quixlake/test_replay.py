@@ -16,7 +16,7 @@ from xskip.quixlake import replay, replay_sink
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.replay_pace import Pacer
 from xskip.quixlake.replay_progress import Progress, SavedState, load_state
-from xskip.quixlake.replay_targets import Message
+from xskip.quixlake.replay_targets import CallbackTarget, Message
 
 #: Two partitions of a topic and one of another, with timestamps that decrease.
 ROWS = [
@@ -220,11 +220,21 @@ def test_a_damaged_state_is_refused(tmp_path: Path, text: str) -> None:
         load_state(str(tmp_path / "state.json"))
 
 
-def test_a_state_that_cannot_be_written_fails_before_messages_are_sent(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_written_fails_before_messages_are_sent(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target is closed."""
     got: list[Message] = []
+    closed: list[bool] = []
+
+    class Closing(CallbackTarget):
+        def close(self, *, failed: bool) -> None:
+            closed.append(failed)
+
+    monkeypatch.setattr(replay, "CallbackTarget", Closing)
     with pytest.raises(StorageError, match="no such directory"):
         Replay(frame_of(spark, ROWS), ReplayOptions(state=str(tmp_path / "none" / "state"))).to(got.append)
-    assert got == []
+    assert (got, closed) == ([], [True])
 
 
 @pytest.mark.parametrize(

@@ -288,10 +288,10 @@ class Replay:
         progress = Progress(self._options.state, state)
         messages = self._sorted(state.shift, state.confirmed)
         target = open_target()
-        progress.save()
-        # From here on, the state has the shift, which a replay that continues uses again [QLK-RP-4].
         stopped = failed = True
         try:
+            progress.save()
+            # From here on, the state has the shift, which a replay that continues uses again [QLK-RP-4].
             stopped = self._run(messages, target, progress)
             failed = False
         finally:
