@@ -26,6 +26,17 @@ _REBASE = [
 ]
 
 
+#: Tests run most code too few times to pay for the optimizing compiler. The cache has the size that it has with it.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+
+
+def pytest_configure() -> None:
+    """Start the JVMs of all drivers, also those of other processes, with options for short runs."""
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    if _JAVA_OPTIONS not in given:  # a worker has the environment of its controller
+        os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA_OPTIONS} {given}".strip()
+
+
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Yield the Spark session that all tests share."""

@@ -18,7 +18,8 @@ SECONDS = 240
 
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of a program that starts Spark itself: this checkout, and files below a folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    java = "SPARK_SUBMIT_OPTS"
+    kept = {n: value for n, value in os.environ.items() if n == java or not n.startswith(("SPARK_", "PYSPARK_"))}
     return kept | {
         "PYTHONPATH": str(ROOT),
         "PYSPARK_PYTHON": sys.executable,
