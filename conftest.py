@@ -64,27 +64,46 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark.stop()
 
 
+@pytest.fixture(scope="session")
+def _settings(session: SparkSession) -> tuple[Any, Any]:
+    """Return the settings of the session as a map in the JVM, and the class of copies of it.
+
+    Each entry that Python reads is several calls, and so is the name of a class.
+    """
+    assert session._jvm is not None
+    return session._jsparkSession.sessionState().conf().settings(), session._jvm.java.util.HashMap
+
+
 @pytest.fixture
-def spark(session: SparkSession) -> Iterator[SparkSession]:
+def spark(session: SparkSession, _settings: tuple[Any, Any]) -> Iterator[SparkSession]:
     """Yield the shared session in strict mode with skipping on, and restore its settings and catalog after the test."""
-    before = _settings(session)
+    settings, copy_of = _settings
+    before = copy_of(settings)
     session.conf.set("spark.xskip.strict", "true")
     xskip.enable(session)
     yield session
     xskip.enable(session)
     assert not list(session._jsparkSession.listenerManager().listListeners()), "a listener would hear all later queries"
-    for view in session.catalog.listTables():
-        session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
+    if _has_tables(session):
+        for view in session.catalog.listTables():
+            session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
     session.catalog.clearCache()
-    after = _settings(session)
-    for key in after.keys() | before.keys():
-        if after.get(key) != before.get(key):
-            session.conf.set(key, before[key]) if key in before else session.conf.unset(key)
+    wanted = _entries_only_in(before, settings, copy_of)
+    for key in _entries_only_in(settings, before, copy_of).keys() | wanted.keys():
+        session.conf.set(key, wanted[key]) if key in wanted else session.conf.unset(key)
 
 
-def _settings(session: SparkSession) -> dict[str, str]:
-    """Return the settings of a session, which Spark 3.5 shows only in the JVM."""
-    return dict(session._jsparkSession.sessionState().conf().settings())
+def _has_tables(session: SparkSession) -> bool:
+    """Return whether ``session.catalog.listTables()``, which is a query, would have results."""
+    catalog = session._jsparkSession.sessionState().catalog()
+    return not catalog.listTables(catalog.getCurrentDatabase()).isEmpty()
+
+
+def _entries_only_in(one: Any, other: Any, copy_of: Any) -> dict[str, str]:
+    """Return the entries of a map in the JVM that another does not have."""
+    left = copy_of(one)
+    left.entrySet().removeAll(other.entrySet())
+    return dict(left)
 
 
 #: The temperatures of three cities, one Parquet file for each city.
