@@ -8,7 +8,6 @@ public final class Failures {
 
   private Failures() {}
 
-  /** Logs an error that no query notices. */
   public static void logDebug(String where, Throwable error) {
     LoggerFactory.getLogger(LOGGER).debug("xskip: " + where + " failed", error);
   }

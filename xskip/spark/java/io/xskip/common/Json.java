@@ -7,33 +7,25 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.util.Map;
-import scala.Tuple2;
 
 /**
- * JSON texts for Python. The texts are pure ASCII, because py4j counts the bytes of a command where
- * the JVM counts characters. Strings and integers have the text that Python's {@code json.dumps}
+ * JSON texts for Python. Their strings and integers have the text that Python's {@code json.dumps}
  * returns: snapshots compare the texts of partition values.
  */
 public final class Json {
   private static final JsonFactory FACTORY =
       new JsonFactory().configure(JsonWriteFeature.WRITE_HEX_UPPER_CASE.mappedFeature(), false);
 
-  /** The last printable ASCII character. */
+  // py4j counts the bytes of a command where the JVM counts characters, so the texts are ASCII
   private static final int LAST_UNESCAPED = '~';
 
   private Json() {}
 
-  /** A value that has a JSON form. */
+  /** A value that writes itself as exactly one JSON value. */
   public interface Value {
-    /**
-     * Writes the value, as exactly one JSON value.
-     *
-     * @throws IOException only as {@code json} throws it
-     */
     void writeTo(JsonGenerator json) throws IOException;
   }
 
-  /** Returns a generator that writes to {@code text} and escapes all non-ASCII characters. */
   public static JsonGenerator generator(StringWriter text) {
     try {
       return FACTORY.createGenerator(text).setHighestNonEscapedChar(LAST_UNESCAPED);
@@ -42,11 +34,7 @@ public final class Json {
     }
   }
 
-  /**
-   * Returns the JSON text of a value.
-   *
-   * @throws UncheckedIOException if the value is nested more deeply than Jackson allows
-   */
+  /** Returns the JSON text of a value; fails if Jackson does not allow so deep a value. */
   public static String text(Value value) {
     StringWriter text = new StringWriter();
     try {
@@ -68,15 +56,8 @@ public final class Json {
     json.writeEndObject();
   }
 
-  /** Writes a Scala map as an object of strings; a null value becomes the string "null". */
   public static void writeStrings(JsonGenerator json, scala.collection.Map<?, ?> map)
       throws IOException {
-    json.writeStartObject();
-    scala.collection.Iterator<?> entries = map.iterator();
-    while (entries.hasNext()) {
-      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
-      json.writeStringField(String.valueOf(entry._1()), String.valueOf(entry._2()));
-    }
-    json.writeEndObject();
+    writeStrings(json, Scala.map(map));
   }
 }

@@ -8,8 +8,8 @@ public final class Paths {
   private Paths() {}
 
   /**
-   * Returns the key of a path. {@code file:/a}, {@code file:///a} and {@code /a} have the same key.
-   * A key contains no trailing slash and no password.
+   * Returns the key of a path, without a trailing slash and a password; all spellings of a local
+   * path have the same one.
    */
   public static String key(Path path) {
     URI uri = path.toUri();
@@ -28,12 +28,10 @@ public final class Paths {
     return authority == null ? "" : authority.replaceFirst("^([^:@]*):[^@]*@", "$1@");
   }
 
-  /**
-   * Returns the key of the path to which the symbolic links in a key lead. Hadoop's local file
-   * system follows links, and lists files under the path that has them. Other file systems have no
-   * links, or list files under the path without them.
-   */
+  /** Returns the key of the path to which the symbolic links in a key lead. */
   public static String resolved(String key) {
+    // Hadoop's local file system lists files under the path that has the links; other file systems
+    // have no links, or list files under the path without them.
     if (!key.startsWith("/")) {
       return key;
     }

@@ -7,22 +7,16 @@ import scala.collection.immutable.Map$;
 
 /** Errors of files that the hook's readers cannot read. */
 public final class ReadFailures {
-  /**
-   * The only condition that Spark 4 does not put below an error of its own, whose message would
-   * come first and say no reason.
-   */
+  // The only condition that Spark 4 does not put below an error of its own, whose message would
+  // come first and say no reason.
   private static final String CONDITION = "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER";
 
   private ReadFailures() {}
 
-  /**
-   * Returns an error with a message. It is neither an IOException nor a RuntimeException, so that
-   * Spark does not leave out the file under {@code ignoreCorruptFiles}. Its class is Spark's,
-   * because the driver would not know a class of the hook.
-   *
-   * @param cause the cause, or null
-   */
+  /** Returns an error with a cause, which can be null. */
   public static SparkException of(String message, Throwable cause) {
+    // Neither an IOException nor a RuntimeException: Spark must not leave out the file under
+    // ignoreCorruptFiles. A class of Spark: the driver would not know a class of the hook.
     return new SparkException(
         message,
         cause,

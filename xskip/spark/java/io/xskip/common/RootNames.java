@@ -1,19 +1,10 @@
 package io.xskip.common;
 
-/**
- * The two names of a root to which a symbolic link leads: the path by which Spark lists it, and the
- * path without links, by which an index names the files.
- */
+/** The two names of a root to which a symbolic link leads, both as keys of {@link Paths}. */
 public final class RootNames {
-  private final String listed;
-  private final String recorded;
+  private final String listed; // the path by which Spark lists the root
+  private final String recorded; // the path without links, by which an index names the files
 
-  /**
-   * Creates the names of a root.
-   *
-   * @param listed the path by which Spark lists the root, as a key of {@link Paths}
-   * @param recorded the path without symbolic links, as a key of {@link Paths}
-   */
   public RootNames(String listed, String recorded) {
     this.listed = listed;
     this.recorded = recorded;
@@ -23,12 +14,10 @@ public final class RootNames {
     return listed;
   }
 
-  /** Returns the name in the index of a path that Spark lists. */
   public String recorded(String path) {
     return exchange(path, listed, recorded);
   }
 
-  /** Returns the path by which Spark lists a file of the index. */
   public String listed(String name) {
     return exchange(name, recorded, listed);
   }

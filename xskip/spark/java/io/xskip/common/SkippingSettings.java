@@ -14,14 +14,13 @@ import java.util.regex.Pattern;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.package$;
 import org.apache.spark.sql.internal.SQLConf;
-import scala.Tuple2;
 
 /** The settings of a session at the moment at which Spark optimizes a query, or a build begins. */
 public final class SkippingSettings {
-  /** The languages of Azerbaijan, Lithuania and Turkey: {@code String.toLowerCase} knows them. */
+  // the languages that String.toLowerCase knows: Spark's functions follow their rules
   private static final List<String> CASE_LANGUAGES = Arrays.asList("az", "lt", "tr");
 
-  /** The settings of all sessions that do not set a key themselves. */
+  // for all sessions that do not set a key themselves
   public static final ConcurrentHashMap<String, String> processWide = new ConcurrentHashMap<>();
 
   private static final String PREFIX = "spark.xskip.";
@@ -29,7 +28,7 @@ public final class SkippingSettings {
   private static final Pattern PAIR =
       Pattern.compile("\\s*([^\\s=].*?)\\s*=\\s*((?:[A-Za-z][A-Za-z0-9+.-]*:)?/.*?)\\s*");
 
-  /** The prefixes of the settings that can change the value of an expression. */
+  // the prefixes of the settings that can change the value of an expression
   private static final String[] EVALUATION_PREFIXES = {
     "spark.sql.ansi.",
     "spark.sql.legacy.",
@@ -43,26 +42,15 @@ public final class SkippingSettings {
     "spark.sql.csv"
   };
 
-  /** The session. */
   public final Object session;
-
-  /** The key of {@code spark.xskip.metadata.location}, or null. */
-  public final String base;
-
-  /** The directories of the indexes of single datasets, by the key of a path or by db.table. */
+  public final String base; // the key of spark.xskip.metadata.location, or null
+  // the directories of the indexes of single datasets, by the key of a path or by db.table
   public final Map<String, String> places;
-
-  /** The time for which the hook does not look again for an index that a directory lacked. */
-  public final long rememberMs;
-
-  /** Whether a query fails where it cannot use its index. */
-  public final boolean strict;
-
-  /** Whether queries only count the files that they would skip, and read no indexed file. */
+  public final long rememberMs; // for how long a directory without an index is not looked at again
+  public final boolean strict; // whether a query fails where it cannot use its index
+  // whether queries only count the files that they would skip, and read no indexed file
   public boolean evaluate;
-
-  /** {@code spark.xskip.pruning.jobFiles}, unparsed: Python reads it. */
-  public final String jobFiles;
+  public final String jobFiles; // unparsed: Python reads it
 
   public SkippingSettings(Object session) throws Exception {
     this.session = session;
@@ -76,7 +64,6 @@ public final class SkippingSettings {
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
   }
 
-  /** Returns the pairs of a text such as {@code /lake/events=/md/events, db.t=/md/t}. */
   private static Map<String, String> places(String text) {
     Map<String, String> found = new HashMap<>();
     for (String part : text.isEmpty() ? new String[0] : text.split(",")) {
@@ -90,52 +77,42 @@ public final class SkippingSettings {
     return found;
   }
 
-  /** Returns whether queries of a session skip files. */
   public static boolean isEnabled(SQLConf conf) {
     return flag(conf, "enabled", true);
   }
 
   /**
-   * Returns a message to Python with all settings of xskip that a session sets, or null if it sets
+   * Returns a message to Python with all settings of xskip that a session sets; null if it sets
    * none.
    */
   public static String message(SQLConf conf) {
     final TreeMap<Object, Object> settings = new TreeMap<>();
-    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
-    while (all.hasNext()) {
-      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
-      String key = (String) setting._1();
-      if (key.regionMatches(true, 0, PREFIX, 0, PREFIX.length())) {
-        settings.put(key, setting._2());
+    for (Map.Entry<Object, Object> setting : Scala.map(conf.getAllConfs()).entrySet()) {
+      if (((String) setting.getKey()).regionMatches(true, 0, PREFIX, 0, PREFIX.length())) {
+        settings.put(setting.getKey(), setting.getValue());
       }
     }
-    return settings.isEmpty() ? null : Json.text(new Message(settings));
+    if (settings.isEmpty()) {
+      return null;
+    }
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartObject();
+            json.writeFieldName("settings");
+            Json.writeStrings(json, settings);
+            json.writeEndObject();
+          }
+        });
   }
 
-  /** An object with the field {@code settings}. */
-  private static final class Message implements Json.Value {
-    private final Map<Object, Object> settings;
-
-    Message(Map<Object, Object> settings) {
-      this.settings = settings;
-    }
-
-    @Override
-    public void writeTo(JsonGenerator json) throws IOException {
-      json.writeStartObject();
-      json.writeFieldName("settings");
-      Json.writeStrings(json, settings);
-      json.writeEndObject();
-    }
-  }
-
-  /** Returns a flag, or the default if the value is neither true nor false: Python warns of it. */
   private static boolean flag(SQLConf conf, String name, boolean defaultValue) {
-    String text = value(conf, PREFIX + name, "").trim();
+    String text = value(conf, PREFIX + name, "").trim(); // Python warns of other texts
     return defaultValue ? !"false".equalsIgnoreCase(text) : "true".equalsIgnoreCase(text);
   }
 
-  /** Returns a time; a number without a unit counts seconds. Invalid times become the default. */
+  /** Returns a time, by default in seconds; an invalid time becomes the default. */
   private static long milliseconds(String text) {
     String time = text.trim();
     if (time.isEmpty() || time.startsWith("-")) {
@@ -150,17 +127,12 @@ public final class SkippingSettings {
     }
   }
 
-  /**
-   * Returns a text of everything, other than the arguments, on which the value of an expression
-   * depends: the version of Spark, the settings of the session, and the language of the JVM.
-   */
+  /** Returns all on which the value of an expression depends other than its arguments. */
   public static String evaluated(SQLConf conf) {
     TreeMap<Object, Object> settings = new TreeMap<>();
-    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
-    while (all.hasNext()) {
-      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
-      if (changesValues((String) setting._1())) {
-        settings.put(setting._1(), setting._2());
+    for (Map.Entry<Object, Object> setting : Scala.map(conf.getAllConfs()).entrySet()) {
+      if (startsWithAny((String) setting.getKey(), EVALUATION_PREFIXES)) {
+        settings.put(setting.getKey(), setting.getValue());
       }
     }
     String language = language();
@@ -169,16 +141,16 @@ public final class SkippingSettings {
   }
 
   /**
-   * Returns the JVM's default language if it has rules of its own for lower and upper case, which
-   * Spark's functions follow; an empty text for all other languages.
+   * Returns the JVM's language if it has rules of its own for lower and upper case, else an empty
+   * text.
    */
   public static String language() {
     String language = Locale.getDefault().getLanguage();
     return CASE_LANGUAGES.contains(language) ? language : "";
   }
 
-  private static boolean changesValues(String key) {
-    for (String prefix : EVALUATION_PREFIXES) {
+  public static boolean startsWithAny(String key, String[] prefixes) {
+    for (String prefix : prefixes) {
       if (key.startsWith(prefix)) {
         return true;
       }

@@ -6,14 +6,11 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.metrics.source.Source;
 import org.slf4j.LoggerFactory;
 
-/**
- * The counters of the process in Spark's metrics system, whose sinks report them. Each Spark
- * context has a metrics system of its own, in which the counters are registered once.
- */
+/** The counters of the process in Spark's metrics system, whose sinks report them. */
 public final class SkippingSource implements Source {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
-  /** The names of the counters, in the order of the values of {@link #add}. */
+  // in the order of the values of add
   private static final String[] NAMES = {
     "scans", "files.listed", "files.skipped", "bytes.listed", "bytes.skipped", "milliseconds",
   };
@@ -21,11 +18,10 @@ public final class SkippingSource implements Source {
   private static final String FAILURES = "failures";
   private static final MetricRegistry REGISTRY = new MetricRegistry();
 
-  /** The context in which the counters are registered. */
+  // each context has a metrics system of its own, in which the counters are registered once
   private static WeakReference<SparkContext> registered = new WeakReference<>(null);
 
-  /** The nanoseconds that are not yet counted as milliseconds. */
-  private static long restNanos = 0;
+  private static long restNanos = 0; // not yet counted as milliseconds
 
   @Override
   public String sourceName() {
@@ -37,7 +33,6 @@ public final class SkippingSource implements Source {
     return REGISTRY;
   }
 
-  /** Registers the counters in the metrics system of the running context. */
   public static synchronized void register() {
     try {
       SparkContext present = SparkCompat.context();
@@ -56,11 +51,8 @@ public final class SkippingSource implements Source {
   }
 
   /**
-   * Counts an answer that was applied to a listing.
-   *
-   * @param files how many files were listed, and how many were skipped
-   * @param bytes the sums of their sizes
-   * @param nanos how long the answer took
+   * Counts an answer: how many files were listed and skipped, the sums of their sizes, and its
+   * duration.
    */
   public static void count(long[] files, long[] bytes, long nanos) {
     register();
@@ -78,7 +70,6 @@ public final class SkippingSource implements Source {
     REGISTRY.counter(FAILURES).inc();
   }
 
-  /** Returns how many milliseconds are complete after a duration, and keeps the rest. */
   private static synchronized long millis(long nanos) {
     restNanos += nanos;
     long millis = restNanos / NANOS_PER_MILLI;

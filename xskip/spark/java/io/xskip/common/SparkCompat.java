@@ -29,22 +29,20 @@ import scala.Product;
 public final class SparkCompat {
   private SparkCompat() {}
 
-  /** Returns the execution of a DataFrame, whose class differs between Spark 3 and 4. */
+  // The classes of sessions and of DataFrames differ between Spark 3 and 4, hence the reflection.
+
   public static QueryExecution execution(Object df) throws Exception {
     return (QueryExecution) df.getClass().getMethod("queryExecution").invoke(df);
   }
 
-  /** Returns the state of a session, whose class differs between Spark 3 and 4. */
   public static SessionState state(Object session) throws Exception {
     return (SessionState) session.getClass().getMethod("sessionState").invoke(session);
   }
 
-  /** Returns the settings of a session. */
   public static SQLConf conf(Object session) throws Exception {
     return state(session).conf();
   }
 
-  /** Returns the identifier of a session, whose class differs between Spark 3 and 4. */
   public static String sessionId(Object session) throws Exception {
     return (String) session.getClass().getMethod("sessionUUID").invoke(session);
   }
@@ -55,12 +53,9 @@ public final class SparkCompat {
     return context == null ? null : context.getLocalProperty("spark.sql.execution.id");
   }
 
-  /**
-   * Returns the value of a metric, or -1 if it is unknown. The compiler of the hook cannot choose
-   * between both methods of this name.
-   */
+  /** Returns the value of a metric, or -1 if it is unknown. */
   public static long value(SQLMetric metric) {
-    try {
+    try { // Janino cannot choose between both methods of this name
       return ((Number) metric.getClass().getMethod("value").invoke(metric)).longValue();
     } catch (Exception e) {
       return -1;
@@ -68,21 +63,20 @@ public final class SparkCompat {
   }
 
   /**
-   * Returns how many files a scan that ran has selected, and their bytes, or null if they are not
-   * known. Spark 3 keeps the files, and Spark 4 an object with the sums.
+   * Returns how many files a scan that ran has selected, and their bytes; null if they are not
+   * known.
    */
   public static long[] selectedSizes(FileSourceScanExec scan) {
     try {
       Object selected = scan.getClass().getMethod("dynamicallySelectedPartitions").invoke(scan);
-      if (!(selected instanceof PartitionDirectory[])) {
+      if (!(selected instanceof PartitionDirectory[])) { // Spark 4 keeps only the sums
         return new long[] {sum(selected, "totalNumberOfFiles"), sum(selected, "totalFileSize")};
       }
       long[] sizes = new long[2];
       for (PartitionDirectory directory : (PartitionDirectory[]) selected) {
-        scala.collection.Iterator<FileStatusWithMetadata> files = directory.files().iterator();
-        while (files.hasNext()) {
+        for (FileStatusWithMetadata file : Scala.list(directory.files())) {
           sizes[0]++;
-          sizes[1] += ((FileStatusWithMetadata) files.next()).fileStatus().getLen();
+          sizes[1] += file.fileStatus().getLen();
         }
       }
       return sizes;
@@ -95,26 +89,40 @@ public final class SparkCompat {
     return ((Number) selected.getClass().getMethod(name).invoke(selected)).longValue();
   }
 
-  /** Clones a session, whose class differs between Spark 3 and 4. */
   public static Object cloneSession(Object session) throws Exception {
     return session.getClass().getMethod("cloneSession").invoke(session);
   }
 
   /**
-   * Returns a copy of a node, a case class, with one element exchanged. The copy has the node's
-   * tags. A call of the constructor could not serve all versions of Spark, because they differ in
-   * the number of elements.
-   *
-   * @param element the element to replace, compared by identity
+   * Returns a copy of a node, with its tags, in which an element, compared by identity, is
+   * exchanged.
    */
   public static Object exchange(TreeNode<?> node, Object element, Object replacement) {
-    Product product = (Product) node;
+    // The constructors differ between versions of Spark in the number of elements.
+    return node.makeCopy(elements((Product) node, element, replacement));
+  }
+
+  /** Returns the elements of a case class with one exchanged, which is compared by identity. */
+  public static Object[] elements(Product product, Object element, Object replacement) {
     Object[] elements = new Object[product.productArity()];
     for (int i = 0; i < elements.length; i++) {
       Object present = product.productElement(i);
       elements[i] = present == element ? replacement : present;
     }
-    return node.makeCopy(elements);
+    return elements;
+  }
+
+  /** Returns a relation with another file index and other partition columns. */
+  public static HadoopFsRelation withIndex(
+      HadoopFsRelation relation, FileIndex index, StructType partitionSchema) {
+    return new HadoopFsRelation(
+        index,
+        partitionSchema,
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        relation.sparkSession());
   }
 
   /** Returns {@code FileIndex.isTimeTravel}, or false before Spark 4.3, which lacks the method. */
@@ -126,14 +134,12 @@ public final class SparkCompat {
     }
   }
 
-  /**
-   * Returns the short name of a relation's format in lower case. A format of another library goes
-   * by its class name, because it can differ from the format of Spark that it extends: an example
-   * is the Parquet format of a table format that maps columns.
-   */
+  /** Returns the short name of a relation's format in lower case. */
   public static String format(HadoopFsRelation relation) {
     Object format = relation.fileFormat();
     String className = format.getClass().getName();
+    // A format of another library goes by its class name: it can differ from the format of Spark
+    // that it extends, such as the Parquet format of a table format that maps columns.
     if (!className.startsWith("org.apache.spark.sql.") && !className.startsWith("io.xskip.")) {
       return className;
     }
@@ -145,8 +151,8 @@ public final class SparkCompat {
   }
 
   /**
-   * Returns whether the schema of a read decides the values that the format returns: the format
-   * parses text by the types, or finds columns by position.
+   * Returns whether the schema of a read decides the values: the format parses text by types, or
+   * finds columns by position.
    */
   public static boolean readsBySchema(String format) {
     return format.equals("csv")
@@ -157,11 +163,9 @@ public final class SparkCompat {
         || format.indexOf('.') >= 0; // the class of a plugin may do either
   }
 
-  /**
-   * Returns the running context, or null. {@code SparkContext.getOrCreate} would start a context
-   * where none runs.
-   */
+  /** Returns the running context, or null. */
   public static SparkContext context() {
+    // SparkContext.getOrCreate would start a context where none runs
     Option<SparkContext> active = SparkContext$.MODULE$.getActive();
     if (active.isEmpty()) {
       return null;
@@ -170,11 +174,9 @@ public final class SparkCompat {
     return context.isStopped() ? null : context;
   }
 
-  /**
-   * Returns the metrics system of a context. The compiler of the hook cannot call the method: other
-   * methods of Spark 4.3's SparkEnv have classes that the Python package of Spark lacks.
-   */
   public static MetricsSystem metricsSystem(SparkContext context) throws Throwable {
+    // Janino cannot call the method: other methods of Spark 4.3's SparkEnv have classes that the
+    // Python package of Spark lacks.
     Object env = context.env();
     MethodHandle method =
         MethodHandles.publicLookup()
@@ -183,11 +185,7 @@ public final class SparkCompat {
     return (MetricsSystem) method.invokeWithArguments(Collections.singletonList(env));
   }
 
-  /**
-   * Returns the Hadoop configuration of the running context.
-   *
-   * @throws IllegalStateException if no context runs
-   */
+  /** Returns the Hadoop configuration of the running context; fails if none runs. */
   public static Configuration hadoopConf() {
     SparkContext context = context();
     if (context == null) {
@@ -197,10 +195,8 @@ public final class SparkCompat {
   }
 
   /**
-   * Makes a session the active session of the thread, as when a DataFrame of the session runs. Many
-   * methods of Spark take the settings of the active session.
-   *
-   * @return the session that was active before, for {@link #activate}
+   * Makes a session active in the thread, as a running DataFrame does, and returns the former one
+   * for {@link #activate}.
    */
   public static Option<SparkSession> enter(Object session) {
     Option<SparkSession> before = SparkSession.getActiveSession();
@@ -218,7 +214,6 @@ public final class SparkCompat {
     }
   }
 
-  /** Makes a session, or none, the active session of the thread. */
   public static void activate(Option<SparkSession> session) {
     if (session.isEmpty()) {
       SparkSession.clearActiveSession();
