@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A rewrite of an expression over one column, or one field of a column, which replaces the column
- * by the first value of a row. One instance serves one expression.
+ * A rewrite of one expression over one column, or one field of it, which becomes the first value of
+ * a row.
  */
 final class ColumnBinding extends AbstractPartialFunction<Object, Object> {
   private DataType type = null;

@@ -1,5 +1,6 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.Scala;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -14,17 +15,15 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * The texts in an expression that Spark reads as timestamps. Spark reads a time without a date,
- * such as {@code 10:15}, as this time today: the value of the expression depends on the day.
+ * The texts that an expression reads as timestamps: a time such as {@code 10:15} without a date is
+ * of the present day.
  */
 public final class DayDependence {
-  /**
-   * A time without a date, after white space and control characters, as {@code
-   * SparkDateTimeUtils.parseTimestampString} takes it.
-   */
+  // a time without a date, after white space and control characters, as in
+  // SparkDateTimeUtils.parseTimestampString
   private static final Pattern TIME = Pattern.compile("^[\\x00-\\x20\\x7f]*(T|[0-9]{1,2}:)");
 
-  /** Functions that read texts, or values of any type, as a schema or a type says. */
+  // functions that read texts, or values of any type, as a schema or a type says
   private static final Set<String> PARSERS =
       new HashSet<>(
           Arrays.asList(
@@ -54,9 +53,8 @@ public final class DayDependence {
     if (NestedTypes.contain(expression.dataType(), TimestampType.class)) {
       visitTimestamps(expression);
     }
-    scala.collection.Iterator<?> children = expression.children().iterator();
-    while (children.hasNext()) {
-      visit((Expression) children.next());
+    for (Expression child : Scala.list(expression.children())) {
+      visit(child);
     }
   }
 
@@ -94,9 +92,8 @@ public final class DayDependence {
   }
 
   /**
-   * Returns the names of the columns whose texts the expression reads as timestamps.
-   *
-   * @return the names of each column and its fields, or null if the texts are not all in columns
+   * Returns the names of each column, and its fields, whose texts are read as timestamps; null if
+   * other texts are, too.
    */
   String[][] columns() {
     if (isUnknown) {

@@ -3,8 +3,10 @@ package io.xskip.catalyst;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.common.Json;
+import io.xskip.common.Scala;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -25,35 +27,9 @@ import scala.Product;
 import scala.Some;
 import scala.collection.immutable.Seq;
 
-/**
- * Writes Catalyst expressions as compact JSON for Python. Every node is an array whose first
- * element is the node's kind:
- *
- * <ul>
- *   <li>{@code ["$", path, type]}: a column; the path names the fields of nested structs, such as
- *       {@code ["a", "b"]}
- *   <li>{@code ["$meta", path, type]}: a part of the hidden column {@code _metadata}, never a data
- *       column
- *   <li>{@code ["#", type, value]}: a literal; {@link ValueEncoder} describes the value
- *   <li>{@code ["In", child, type, [value...]]}: {@code InSet}, or {@code In} with literals of the
- *       child's type
- *   <li>{@code ["EqualToRow", row, [literal]]}, also {@code EqualNullSafeRow} and, with any number
- *       of literals, {@code InRow}: a {@link RowComparison}. A row is {@code ["Row", column or
- *       null, [field...]]}, and a literal {@code null} or an array with a literal for each field. A
- *       field of a struct type is a row itself, and its literal is an array in the same way.
- *   <li>{@code ["UDF", identity, name, type, [argument...]]}: a call of a user's function; {@link
- *       UdfIdentity} describes the identity
- *   <li>{@code [class, argument...]}: any other expression, with the arguments of its constructor
- *       in order; an argument is an expression, a plain JSON value, an array, a data type as {@code
- *       {"t":type}}, an empty map as {@code {}}, or {@code {"?":class}} for any other object
- * </ul>
- *
- * The last element of the kinds {@code In} and {@code class} is {@code {"@":number,"t":type}} for
- * an expression of Spark that Python may evaluate: see {@link ExpressionEvaluator}.
- */
+/** Writes Catalyst expressions as compact JSON for Python, in the form of [JVM-RQ-3]. */
 public final class ExpressionEncoder {
-  /** How deeply collections and records may be nested in an argument that the encoder writes. */
-  private static final int MAX_ARGUMENT_DEPTH = 3;
+  private static final int MAX_ARGUMENT_DEPTH = 3; // of collections and records
 
   private final JsonGenerator json;
   private final ExpressionEvaluator evaluator;
@@ -63,7 +39,6 @@ public final class ExpressionEncoder {
     this.evaluator = evaluator;
   }
 
-  /** Writes an expression, and adds to {@code evaluator} what Python may evaluate. */
   public static void write(JsonGenerator json, Expression expression, ExpressionEvaluator evaluator)
       throws IOException {
     new ExpressionEncoder(json, evaluator).writeExpression(expression);
@@ -81,9 +56,8 @@ public final class ExpressionEncoder {
   }
 
   /**
-   * Returns the text of the one expression that a DataFrame selects, in the form in which scans
-   * have it: optimized. Returns null if the DataFrame selects several, or if Spark has optimized
-   * the projection away.
+   * Returns the one expression that a DataFrame selects, optimized as scans have it, as text; null
+   * for all other plans.
    */
   public static String selected(Object df) throws Exception {
     QueryExecution execution = SparkCompat.execution(df);
@@ -93,10 +67,8 @@ public final class ExpressionEncoder {
   }
 
   /**
-   * Returns the columns whose texts the one expression that a DataFrame selects reads as
-   * timestamps, as a JSON array of arrays of names. Returns null if it also reads other texts as
-   * timestamps, so that nobody can tell whether its values depend on the day: see {@link
-   * DayDependence}.
+   * Returns the columns of {@link DayDependence#columns} of the one expression that a DataFrame
+   * selects, as JSON or null.
    */
   public static String timestampTexts(Object df) throws Exception {
     Expression expression = selectedBy(SparkCompat.execution(df));
@@ -115,9 +87,8 @@ public final class ExpressionEncoder {
 
   private void writeExpressions(Seq<Expression> expressions) throws IOException {
     json.writeStartArray();
-    scala.collection.Iterator<?> iterator = expressions.iterator();
-    while (iterator.hasNext()) {
-      writeExpression((Expression) iterator.next());
+    for (Expression expression : Scala.list(expressions)) {
+      writeExpression(expression);
     }
     json.writeEndArray();
   }
@@ -132,10 +103,10 @@ public final class ExpressionEncoder {
       writeColumn(expression);
     } else if (expression instanceof InSet) {
       InSet in = (InSet) expression;
-      writeMembership(in, in.child(), in.hset().iterator());
+      writeMembership(in, in.child(), Scala.list(in.hset()));
     } else if (expression instanceof In && hasLiterals((In) expression)) {
       In in = (In) expression;
-      writeMembership(in, in.value(), in.list().iterator());
+      writeMembership(in, in.value(), Scala.list(in.list()));
     } else {
       String identity = UdfIdentity.identity(expression);
       if (identity == null) {
@@ -166,22 +137,16 @@ public final class ExpressionEncoder {
     json.writeEndArray();
   }
 
-  /**
-   * Returns whether an attribute is a part of {@code _metadata}. FileSourceStrategy rewrites {@code
-   * _metadata.file_size} to an attribute {@code file_size}, a name that a data column may have as
-   * well: only the metadata of the attribute distinguishes the two.
-   */
   private static boolean isHidden(AttributeReference attribute) {
+    // FileSourceStrategy rewrites _metadata.file_size to an attribute file_size, a name that a data
+    // column may have as well: only the metadata of the attribute distinguishes the two.
     Metadata metadata = attribute.metadata();
     return metadata.contains("__metadata_col") || metadata.contains("__file_source_metadata_col");
   }
 
-  /** Returns whether all values of a list are literals of the type of the tested value. */
   private static boolean hasLiterals(In in) {
     DataType type = in.value().dataType();
-    scala.collection.Iterator<?> values = in.list().iterator();
-    while (values.hasNext()) {
-      Object value = values.next();
+    for (Object value : Scala.list(in.list())) {
       if (!(value instanceof Literal) || !((Literal) value).dataType().equals(type)) {
         return false;
       }
@@ -189,21 +154,14 @@ public final class ExpressionEncoder {
     return true;
   }
 
-  /**
-   * Writes an {@code In} or an {@code InSet}.
-   *
-   * @param values literals, or the values of literals
-   */
-  private void writeMembership(
-      Expression expression, Expression child, scala.collection.Iterator<?> values)
+  private void writeMembership(Expression expression, Expression child, List<?> values)
       throws IOException {
     json.writeStartArray();
     json.writeString("In");
     writeExpression(child);
     json.writeString(child.dataType().catalogString());
     json.writeStartArray();
-    while (values.hasNext()) {
-      Object value = values.next();
+    for (Object value : values) { // literals, or the values of literals
       ValueEncoder.write(json, value instanceof Literal ? ((Literal) value).value() : value);
     }
     json.writeEndArray();
@@ -225,7 +183,6 @@ public final class ExpressionEncoder {
     json.writeEndArray();
   }
 
-  /** Writes a field of a row: a struct as a row with its own fields. */
   private void writeField(Expression field) throws IOException {
     if (!RowComparison.hasFields(field)) {
       writeExpression(field);
@@ -246,7 +203,6 @@ public final class ExpressionEncoder {
     json.writeEndArray();
   }
 
-  /** Writes the literal of a field: of a struct as an array with the literals of its fields. */
   private void writeFieldLiteral(Object value, DataType type) throws IOException {
     if (!(type instanceof StructType)) {
       writeLiteral(new Literal(value, type));
@@ -286,7 +242,6 @@ public final class ExpressionEncoder {
     json.writeEndArray();
   }
 
-  /** Writes the number by which Python can have an expression evaluated, if it has one. */
   private void writeNumber(Expression expression) throws IOException {
     int number = evaluator.number(expression);
     if (number == ExpressionEvaluator.NOT_EVALUABLE) {
@@ -315,7 +270,7 @@ public final class ExpressionEncoder {
       json.writeString(((Class<?>) argument).getName());
     } else if (argument instanceof DataType && TypeNames.areClear((DataType) argument)) {
       writeTagged("t", ((DataType) argument).catalogString());
-    } else if (isEmptyMap(argument)) {
+    } else if (isEmptyMap(argument)) { // such as the options of a decoder
       json.writeStartObject();
       json.writeEndObject();
     } else if (depth < MAX_ARGUMENT_DEPTH && isCollection(argument)) {
@@ -334,12 +289,11 @@ public final class ExpressionEncoder {
         || argument instanceof Byte;
   }
 
-  /** Returns whether an argument is a text, or the constant of an enumeration of Java or Scala. */
   private static boolean isWord(Object argument) {
     return argument instanceof String
         || argument instanceof Character
         || argument instanceof Enum
-        || argument.getClass().getName().contains("Enumeration$Val");
+        || argument.getClass().getName().contains("Enumeration$Val"); // of Scala
   }
 
   private static boolean isCollection(Object argument) {
@@ -347,22 +301,20 @@ public final class ExpressionEncoder {
         && !(argument instanceof scala.collection.Map);
   }
 
-  /** Returns whether an argument is a map without entries, such as the options of a decoder. */
   private static boolean isEmptyMap(Object argument) {
     return argument instanceof scala.collection.Map
         && ((scala.collection.Map<?, ?>) argument).isEmpty();
   }
 
-  /** Returns whether an argument is a case class: a Tuple2 of CaseWhen or a NumericEvalContext. */
   private static boolean isRecord(Object argument) {
+    // a case class: a Tuple2 of CaseWhen or a NumericEvalContext
     return argument instanceof Product && !(argument instanceof TreeNode);
   }
 
   private void writeElements(scala.collection.Iterable<?> elements, int depth) throws IOException {
     json.writeStartArray();
-    scala.collection.Iterator<?> iterator = elements.iterator();
-    while (iterator.hasNext()) {
-      writeArgument(iterator.next(), depth + 1);
+    for (Object element : Scala.list(elements)) {
+      writeArgument(element, depth + 1);
     }
     json.writeEndArray();
   }

@@ -1,14 +1,14 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.Bytes;
+import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.time.Instant;
 import java.time.zone.ZoneOffsetTransition;
 import java.time.zone.ZoneRules;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,24 +25,22 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import scala.PartialFunction;
-import scala.Tuple2;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The expressions of a request that Python can have evaluated: deterministic expressions of Spark
- * over a single column. The encoder numbers them; Python sends values of the column with the
- * number, and gets the values of the expression, computed with the settings of a session.
+ * The expressions of a request that Python can have evaluated: deterministic ones of Spark over a
+ * single column [JVM-EV].
  */
 public final class ExpressionEvaluator {
-  /** The number of an expression of Spark over several columns: it has only a type. */
+  // the number of an expression of Spark over several columns: it has only a type
   static final int SEVERAL_COLUMNS = -1;
 
-  /** The number of an expression without columns, or of an expression that is not Spark's. */
+  // the number of an expression without columns, or of an expression that is not Spark's
   static final int NOT_EVALUABLE = -2;
 
   private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
 
-  /** {@code from_avro}, which belongs to Spark's package of Avro. */
+  // from_avro belongs to Spark's package of Avro
   private static final String FROM_AVRO = "org.apache.spark.sql.avro.AvroDataToCatalyst";
 
   // The values of columnOf other than the names of columns
@@ -53,18 +51,17 @@ public final class ExpressionEvaluator {
   private static final long MICROS_PER_SECOND = 1000000L;
   private static final long SECONDS_PER_DAY = 86400L;
 
-  /** A bound that no difference of two offsets of a zone exceeds. */
+  // a bound that no difference of two offsets of a zone exceeds
   private static final long MAX_OFFSET_SPREAD = 36 * 3600 * MICROS_PER_SECOND;
 
-  /** The first second of the year 10000. */
-  private static final long MAX_INSTANT = 253402300800L;
+  private static final long MAX_INSTANT = 253402300800L; // the first second of the year 10000
 
   private static final int MAX_TRANSITIONS = 10000;
 
   private final SQLConf conf;
   private final List<Expression> numbered = new ArrayList<>();
 
-  /** The name of the column of each visited expression, or {@link #NONE} and so on. */
+  // the name of the column of each visited expression, or NONE and so on
   private final Map<Expression, String> columns = new IdentityHashMap<>();
 
   /** Creates an evaluator with the settings of the session that runs the expressions. */
@@ -79,11 +76,7 @@ public final class ExpressionEvaluator {
     return next;
   }
 
-  /**
-   * Numbers an expression, if it has exactly one column and Spark can evaluate it.
-   *
-   * @return the number, {@link #SEVERAL_COLUMNS} or {@link #NOT_EVALUABLE}
-   */
+  /** Numbers an expression, or returns {@link #SEVERAL_COLUMNS} or {@link #NOT_EVALUABLE}. */
   int number(Expression expression) {
     String column = columnOf(expression);
     if (column.equals(NONE) || column.equals(FOREIGN)) {
@@ -120,9 +113,8 @@ public final class ExpressionEvaluator {
       return FOREIGN;
     }
     String column = NONE;
-    scala.collection.Iterator<?> children = expression.children().iterator();
-    while (children.hasNext()) {
-      String childColumn = columnOf((Expression) children.next());
+    for (Expression child : Scala.list(expression.children())) {
+      String childColumn = columnOf(child);
       if (childColumn.equals(FOREIGN)) {
         return FOREIGN;
       }
@@ -135,11 +127,6 @@ public final class ExpressionEvaluator {
     return column;
   }
 
-  /**
-   * Returns whether Spark itself can evaluate an expression, with a result that only the arguments
-   * and the settings decide. Users' functions and subqueries need a query to run, and the variables
-   * of lambda functions have state.
-   */
   private static boolean isOfSpark(Expression expression) {
     String className = expression.getClass().getName();
     if (className.equals(FROM_AVRO) || isPadding(expression)) {
@@ -149,6 +136,8 @@ public final class ExpressionEvaluator {
       return false;
     }
     String name = className.substring(PACKAGE.length());
+    // Users' functions and subqueries need a query to run, and the variables of lambda functions
+    // have state.
     return expression.deterministic()
         && !(expression instanceof Unevaluable)
         && !name.contains("UDF")
@@ -158,34 +147,23 @@ public final class ExpressionEvaluator {
         && !name.contains("UserDefined");
   }
 
-  /** Returns whether an expression pads a CHAR column that Spark reads. */
-  private static boolean isPadding(Expression expression) {
+  private static boolean isPadding(Expression expression) { // of a CHAR column that Spark reads
     return expression instanceof StaticInvoke
         && ((StaticInvoke) expression).staticObject().equals(CharVarcharCodegenUtils.class)
         && ((StaticInvoke) expression).functionName().equals("readSidePadding");
   }
 
   /** Returns a digest of all settings of the session, and of the JVM's language if it counts. */
-  public String settings() throws Exception {
+  public String settings() {
     TreeMap<Object, Object> sorted = new TreeMap<>();
     sorted.put("user.language", SkippingSettings.language());
-    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
-    while (all.hasNext()) {
-      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
-      sorted.put(setting._1(), setting._2());
-    }
-    byte[] text = sorted.toString().getBytes(StandardCharsets.UTF_8);
-    byte[] digest = MessageDigest.getInstance("SHA-256").digest(text);
-    return Base64.getEncoder().encodeToString(digest);
+    sorted.putAll(Scala.map(conf.getAllConfs()));
+    return Bytes.text(Bytes.sha256(sorted.toString().getBytes(StandardCharsets.UTF_8)));
   }
 
   /**
-   * Returns the greatest offset of a zone minus the least one, from two days before {@code low} to
-   * two days after {@code high}, in microseconds. Returns an upper bound for instants more than
-   * about 8000 years from 1970, and for zones with more transitions than a limit.
-   *
-   * @param low an instant in microseconds since the epoch
-   * @param high an instant in microseconds since the epoch
+   * Returns the spread of a zone's offsets from two days before {@code low} to two days after
+   * {@code high}, or more; all in microseconds.
    */
   public static long offsetSpread(String zone, long low, long high) {
     long start = Math.floorDiv(low, MICROS_PER_SECOND) - 2 * SECONDS_PER_DAY;
@@ -212,14 +190,8 @@ public final class ExpressionEvaluator {
   }
 
   /**
-   * Evaluates expressions for values of their columns.
-   *
-   * @param parts for each expression three numbers: the number of the expression, the count of
-   *     values, and the count of their bytes
-   * @param states the states of the values of all expressions: see {@link PackedValues}
-   * @param numbers the numbers of the values of all expressions
-   * @param bytes the bytes of the values of all expressions
-   * @return the values of all expressions, concatenated
+   * Evaluates expressions: {@code parts} has for each its number, and the counts of its values and
+   * of their bytes.
    */
   public PackedValues evaluate(long[] parts, byte[] states, long[] numbers, byte[] bytes) {
     PackedValues[] results = new PackedValues[parts.length / 3];

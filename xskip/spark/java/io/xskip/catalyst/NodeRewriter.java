@@ -2,16 +2,9 @@ package io.xskip.catalyst;
 
 import scala.runtime.AbstractPartialFunction;
 
-/**
- * A partial function that exchanges the nodes of a tree, for {@code TreeNode.transformDown}.
- *
- * <p>Janino creates no bridge methods. So the methods of subclasses have the erased types, and this
- * class casts to the type of the nodes.
- *
- * @param <T> the type of the nodes
- */
+/** A partial function that exchanges the nodes of a tree, for {@code TreeNode.transformDown}. */
 public abstract class NodeRewriter<T> extends AbstractPartialFunction<T, T> {
-  /** Returns whether a node is exchanged. */
+  // Janino creates no bridge methods: the methods of subclasses have the erased types.
   protected abstract boolean matches(Object node);
 
   /** Returns the node that takes the place of a node for which {@link #matches} is true. */

@@ -21,15 +21,7 @@ import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The binary form of values that Python and Spark exchange. Three arrays hold the values:
- *
- * <ul>
- *   <li>states: a byte per value; 0 for a value, 1 for NULL, 2 for a value that Spark failed to
- *       compute
- *   <li>numbers: a little-endian int64 per value; an integer, time or boolean itself, the bits of a
- *       float as a double, and the length in bytes of a string, binary value or decimal
- *   <li>bytes: the concatenated bytes of strings, binary values, and decimals as text
- * </ul>
+ * The binary form of values that Python and Spark exchange [JVM-EV-2]: states, numbers and bytes.
  */
 public final class PackedValues {
   private static final byte NULL = 1;
@@ -43,7 +35,6 @@ public final class PackedValues {
   private int nextByte = 0;
   private int added = 0;
 
-  /** Wraps values of a type for {@link #get}. */
   PackedValues(DataType type, byte[] states, long[] numbers, byte[] bytes) {
     this.type = type;
     this.states = states;
@@ -77,22 +68,21 @@ public final class PackedValues {
     return states.length;
   }
 
-  /** Returns the states in base 64. */
+  // the methods that Python calls, in base 64
+
   public String states() {
     return Bytes.text(states);
   }
 
-  /** Returns the numbers in base 64. */
   public String numbers() {
     return Bytes.text(Bytes.bytes(numbers));
   }
 
-  /** Returns the bytes of the added values in base 64. */
   public String bytes() {
     return Bytes.text(output.toByteArray());
   }
 
-  /** Returns a value in Catalyst's internal form. Callers must get the values in order. */
+  /** Returns a value in Catalyst's internal form; callers must get the values in order. */
   Object get(int i) {
     if (states[i] != 0) {
       return null;
@@ -139,17 +129,12 @@ public final class PackedValues {
         .set(new scala.math.BigDecimal(decimal), decimalType.precision(), decimalType.scale());
   }
 
-  /** Adds a value that Spark failed to compute. */
   void addFailure() {
     states[added] = FAILED;
     added++;
   }
 
-  /**
-   * Adds a value in Catalyst's internal form.
-   *
-   * @throws ClassCastException if the value is of a type without a packed form
-   */
+  /** Adds a value in Catalyst's internal form; fails if its type has no packed form. */
   void add(Object value) {
     if (value == null) {
       states[added] = NULL;

@@ -1,5 +1,6 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.Scala;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -16,14 +17,9 @@ import scala.Option;
 
 /** A comparison of a struct column, or of a row value such as {@code (a, b)}, with literals. */
 final class RowComparison {
-  /** The kind of the comparison, as the encoding names it. */
-  final String kind;
-
-  /** The compared struct: a column or a {@link CreateNamedStruct}. */
-  final Expression row;
-
-  /** The literals as rows; null for NULL. */
-  final List<InternalRow> literals;
+  final String kind; // as the encoding names it
+  final Expression row; // a column or a CreateNamedStruct
+  final List<InternalRow> literals; // null for NULL
 
   private RowComparison(String kind, Expression row, List<InternalRow> literals) {
     this.kind = kind;
@@ -43,11 +39,11 @@ final class RowComparison {
     }
     if (expression instanceof InSet && hasFields(((InSet) expression).child())) {
       InSet in = (InSet) expression;
-      return ofList(in.child(), in.hset().iterator());
+      return ofList(in.child(), Scala.list(in.hset()));
     }
     if (expression instanceof In && hasFields(((In) expression).value())) {
       In in = (In) expression;
-      return ofList(in.value(), in.list().iterator());
+      return ofList(in.value(), Scala.list(in.list()));
     }
     return null;
   }
@@ -64,13 +60,10 @@ final class RowComparison {
     return new RowComparison(kind, row, literals);
   }
 
-  private static RowComparison ofList(Expression row, scala.collection.Iterator<?> values) {
+  private static RowComparison ofList(Expression row, List<?> values) {
     List<InternalRow> literals = new ArrayList<>();
-    while (values.hasNext()) {
-      Object value = values.next();
-      if (value instanceof Literal) {
-        value = ((Literal) value).value();
-      }
+    for (Object element : values) {
+      Object value = element instanceof Literal ? ((Literal) element).value() : element;
       if (value != null && !(value instanceof InternalRow)) {
         return null;
       }
@@ -87,14 +80,10 @@ final class RowComparison {
 
   /** Returns the fields of a struct for which {@link #hasFields} is true. */
   static List<Expression> fields(Expression struct) {
-    List<Expression> fields = new ArrayList<>();
     if (struct instanceof CreateNamedStruct) {
-      scala.collection.Iterator<?> values = ((CreateNamedStruct) struct).valExprs().iterator();
-      while (values.hasNext()) {
-        fields.add((Expression) values.next());
-      }
-      return fields;
+      return (List<Expression>) Scala.list(((CreateNamedStruct) struct).valExprs());
     }
+    List<Expression> fields = new ArrayList<>();
     int count = ((StructType) struct.dataType()).length();
     for (int i = 0; i < count; i++) {
       fields.add(new GetStructField(struct, i, Option.<String>empty()));

@@ -1,9 +1,11 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.Scala;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
 /** Subqueries in filters, whose values are known once a query runs. */
 public final class Subqueries {
@@ -11,24 +13,21 @@ public final class Subqueries {
 
   /** Returns the filters whose values are known before a query runs. */
   public static Seq<Expression> without(Seq<Expression> filters) {
-    VectorBuilder<Expression> known = new VectorBuilder<>();
-    scala.collection.Iterator<Expression> iterator = filters.iterator();
-    while (iterator.hasNext()) {
-      Expression filter = (Expression) iterator.next();
+    List<Expression> known = new ArrayList<>();
+    for (Expression filter : Scala.list(filters)) {
       if (!isIn(filter)) {
-        known.$plus$eq(filter);
+        known.add(filter);
       }
     }
-    return known.result();
+    return (Seq<Expression>) Scala.seq(known);
   }
 
   private static boolean isIn(Expression expression) {
     if (expression instanceof PlanExpression) {
       return true;
     }
-    scala.collection.Iterator<Expression> children = expression.children().iterator();
-    while (children.hasNext()) {
-      if (isIn((Expression) children.next())) {
+    for (Expression child : Scala.list(expression.children())) {
+      if (isIn(child)) {
         return true;
       }
     }

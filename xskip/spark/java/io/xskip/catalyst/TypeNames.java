@@ -11,8 +11,8 @@ final class TypeNames {
   private TypeNames() {}
 
   /**
-   * Returns whether the catalog's text of a type stands for this type only. The text does not quote
-   * the names of fields, so that a name with a comma or a colon can look like two fields.
+   * Returns whether the catalog's text of a type stands for this type only: the text does not quote
+   * names such as {@code a:b}.
    */
   static boolean areClear(DataType type) {
     if (type instanceof ArrayType) {

@@ -1,9 +1,8 @@
 package io.xskip.catalyst;
 
+import io.xskip.common.Bytes;
+import io.xskip.common.Scala;
 import java.io.ByteArrayOutputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.Base64;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
@@ -14,10 +13,8 @@ public final class UdfIdentity {
   private UdfIdentity() {}
 
   /**
-   * Returns the identity of the function that an expression calls: {@code python:} and a digest of
-   * the code of a function in Python, or {@code java:} and the registered name of a function in
-   * Java or Scala. Returns null if the expression calls no user's function, or if the function is
-   * nondeterministic or has no name.
+   * Returns the identity of the function that an expression calls, as in [JVM-RQ-3]; null if it is
+   * no user's function, or is nondeterministic, or has no name.
    */
   static String identity(Expression expression) {
     if (!expression.deterministic()) {
@@ -56,15 +53,9 @@ public final class UdfIdentity {
   /** Returns {@code python:} and a digest of the pickled code of a function in Python. */
   public static String digest(PythonFunction function) {
     ByteArrayOutputStream code = new ByteArrayOutputStream();
-    scala.collection.Iterator<?> bytes = function.command().iterator();
-    while (bytes.hasNext()) {
-      code.write(((Byte) bytes.next()).intValue());
+    for (Object octet : Scala.list(function.command())) {
+      code.write(((Number) octet).intValue());
     }
-    try {
-      byte[] digest = MessageDigest.getInstance("SHA-256").digest(code.toByteArray());
-      return "python:" + Base64.getEncoder().encodeToString(digest);
-    } catch (NoSuchAlgorithmException impossible) { // every JVM has SHA-256
-      throw new IllegalStateException(impossible);
-    }
+    return "python:" + Bytes.text(Bytes.sha256(code.toByteArray()));
   }
 }

@@ -1,31 +1,19 @@
 package io.xskip.catalyst;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Bytes;
 import io.xskip.common.Json;
 import java.io.IOException;
-import java.util.Base64;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Writes Catalyst's internal values as JSON:
- *
- * <ul>
- *   <li>NULL as {@code null}, and a boolean as a boolean
- *   <li>tinyint to bigint, date (days), timestamp (microseconds), time (nanoseconds) and intervals
- *       (months, microseconds) as integers
- *   <li>float, double, decimal and string as strings
- *   <li>binary, and a string that is not UTF-8, as {@code {"b64":"..."}}
- *   <li>any other value as {@code {"?":"class","s":"text"}}
- * </ul>
- */
+/** Writes Catalyst's internal values as JSON, in the form of [JVM-RQ-4]. */
 public final class ValueEncoder {
   private ValueEncoder() {}
 
-  /** Writes a value. */
   static void write(JsonGenerator json, Object value) throws IOException {
     if (value == null) {
       json.writeNull();
@@ -34,7 +22,7 @@ public final class ValueEncoder {
     } else if (value instanceof Float || value instanceof Double) {
       json.writeString(Double.toString(((Number) value).doubleValue()));
     } else if (value instanceof Number) {
-      json.writeNumber(((Number) value).longValue());
+      json.writeNumber(((Number) value).longValue()); // also days, months, micro- and nanoseconds
     } else if (value instanceof Decimal) {
       json.writeString(((Decimal) value).toJavaBigDecimal().toPlainString());
     } else if (value instanceof UTF8String) {
@@ -60,11 +48,10 @@ public final class ValueEncoder {
 
   private static void writeBytes(JsonGenerator json, byte[] bytes) throws IOException {
     json.writeStartObject();
-    json.writeStringField("b64", Base64.getEncoder().encodeToString(bytes));
+    json.writeStringField("b64", Bytes.text(bytes));
     json.writeEndObject();
   }
 
-  /** Writes the values of a row as an array. */
   public static void writeRow(JsonGenerator json, InternalRow row, StructType schema)
       throws IOException {
     json.writeStartArray();
