@@ -1,11 +1,13 @@
 package io.xskip.files;
 
+import io.xskip.common.Parallel;
 import io.xskip.common.SparkCompat;
+import java.io.EOFException;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
@@ -13,10 +15,8 @@ import org.apache.hadoop.fs.Path;
 
 /** The file system of a path, and the content of a file, with as few requests as possible. */
 final class FileContent {
-  /**
-   * The schemes of object stores, where a put is atomic and a rename is a copy. On other file
-   * systems a rename is atomic and a write is not.
-   */
+  // Object stores, where a put is atomic and a rename is a copy; on other file systems a rename is
+  // atomic and a write is not.
   private static final Set<String> OBJECT_STORES =
       new HashSet<>(
           Arrays.asList(
@@ -34,11 +34,22 @@ final class FileContent {
   }
 
   /**
-   * Returns the bytes of a file.
-   *
-   * @param knownLength the length in a listing, which saves requests, or null
+   * Returns the bytes of a file, or null if there is none; {@code knownLength} is of a listing,
+   * which saves requests, or null.
    */
-  static byte[] bytes(Path path, Long knownLength) throws Exception {
+  static byte[] read(Path path, Long knownLength) throws Exception {
+    try {
+      try {
+        return bytes(path, knownLength);
+      } catch (EOFException e) { // since the listing, a shorter file has taken the name
+        return bytes(path, null);
+      }
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  private static byte[] bytes(Path path, Long knownLength) throws Exception {
     long length =
         knownLength == null
             ? fileSystem(path).getFileStatus(path).getLen()
@@ -60,13 +71,6 @@ final class FileContent {
     FutureDataInputStreamBuilder builder = fileSystem(path).openFile(path);
     builder.opt("fs.option.openfile.length", knownLength.toString());
     builder.opt("fs.option.openfile.read.policy", "whole-file");
-    try {
-      return (FSDataInputStream) builder.build().get();
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof Exception) {
-        throw (Exception) e.getCause();
-      }
-      throw e;
-    }
+    return (FSDataInputStream) Parallel.result(builder.build());
   }
 }

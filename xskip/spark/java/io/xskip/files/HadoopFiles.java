@@ -3,7 +3,6 @@ package io.xskip.files;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
-import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -24,8 +23,8 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.io.IOUtils;
 
 /**
- * Metadata files on any file system that Spark can reach, with Spark's credentials. A file appears
- * with all its content or not at all.
+ * Metadata files on any file system that Spark can reach. A file appears with all its content or
+ * not at all.
  */
 public final class HadoopFiles {
   private static final String CONDITIONAL_OVERWRITE = "fs.option.create.conditional.overwrite";
@@ -35,20 +34,17 @@ public final class HadoopFiles {
   private static final int MAX_LISTINGS = 3;
   private static final int COPY_BUFFER = 1 << 16;
 
-  /**
-   * The lengths of listed files, by path. Metadata files never change, so the length in a listing
-   * saves a request to the store before each read.
-   */
+  // The lengths of listed files, by path. Metadata files never change, so the length in a listing
+  // saves a request to the store before each read.
   private static final ConcurrentHashMap<String, Long> listedLengths = new ConcurrentHashMap<>();
 
-  /** Returns a new hidden name next to a path. */
-  private static Path temporary(Path path) {
+  private static Path temporary(Path path) { // a hidden name next to the path
     return new Path(path.getParent(), "._" + path.getName() + "." + UUID.randomUUID() + ".tmp");
   }
 
   /**
-   * Returns the files of a directory as JSON, {@code [["name",size,time],...]}. A directory that
-   * does not exist has no files.
+   * Returns the files of a directory, which may not exist, as JSON: {@code
+   * [["name",size,time],...]}.
    */
   public String list(String directory) throws IOException {
     Path path = new Path(directory);
@@ -74,8 +70,7 @@ public final class HadoopFiles {
   }
 
   /**
-   * Returns the full paths of the directories in a directory as a JSON array. A directory that does
-   * not exist contains none.
+   * Returns the full paths of the directories in a directory, which may not exist, as a JSON array.
    */
   public String directories(String directory) throws IOException {
     final FileStatus[] entries = entries(new Path(directory));
@@ -103,9 +98,8 @@ public final class HadoopFiles {
   }
 
   /**
-   * Returns all files in a directory and in the directories below it, except for files whose names
-   * begin with a dot or an underscore. A directory that does not exist has no files. An object
-   * store lists the files without their directories, many with each request.
+   * Returns all files below a directory, which may not exist, whose names do not begin with a dot
+   * or an underscore.
    */
   public FileListing below(String directory) throws IOException {
     Path path = new Path(directory);
@@ -125,6 +119,7 @@ public final class HadoopFiles {
 
   private static List<FileStatus> visibleFiles(Path directory) throws IOException {
     List<FileStatus> files = new ArrayList<>();
+    // An object store lists the files without their directories, many with each request.
     RemoteIterator<LocatedFileStatus> found =
         FileContent.fileSystem(directory).listFiles(directory, true);
     while (found.hasNext()) {
@@ -149,26 +144,16 @@ public final class HadoopFiles {
     }
   }
 
-  /** Returns the length of a file in the latest listing, or null. */
-  private static Long listedLength(Path path) {
+  private static Long listedLength(Path path) { // null if it is not known
     return (Long) listedLengths.get(path.toString());
   }
 
   /** Returns the bytes of a file, or null if the file does not exist. */
   public byte[] read(String file) throws Exception {
     Path path = new Path(file);
-    try {
-      try {
-        return FileContent.bytes(path, listedLength(path));
-      } catch (EOFException e) { // since the listing, a shorter file has taken the name
-        return FileContent.bytes(path, null);
-      }
-    } catch (FileNotFoundException e) {
-      return null;
-    }
+    return FileContent.read(path, listedLength(path));
   }
 
-  /** Returns the bytes of small files of a listing, see {@link ListedFile#read}. */
   public String readListed(byte[] paths, byte[] lengths, int threads) throws Exception {
     return ListedFile.read(paths, lengths, threads);
   }
@@ -194,7 +179,6 @@ public final class HadoopFiles {
     }
   }
 
-  /** Copies a local file to a path, where the file appears with all its content. */
   public void add(String local, String file) throws IOException {
     Path path = new Path(file);
     Path source = new Path("file:" + local);
@@ -239,14 +223,13 @@ public final class HadoopFiles {
     }
   }
 
-  /** Creates a file; an object store creates it only if the name is free. */
   private static void create(Path path, byte[] data) throws IOException {
     if (!FileContent.isObjectStore(path)) {
       FileContent.fileSystem(path).mkdirs(path.getParent());
     }
     FSDataOutputStreamBuilder<?, ?> builder = FileContent.fileSystem(path).createFile(path);
     builder.recursive();
-    builder.overwrite(false);
+    builder.overwrite(false); // an object store fails if the name is taken
     // S3A sends If-None-Match for this option; other file systems ignore it
     builder.opt(CONDITIONAL_OVERWRITE, true);
     FSDataOutputStream out = (FSDataOutputStream) builder.build();
@@ -257,21 +240,17 @@ public final class HadoopFiles {
     }
   }
 
-  /** Renames a file, and fails if the new name is taken. */
   private static void rename(Path from, Path to) throws IOException {
     FileContext.getFileContext(from.toUri(), SparkCompat.hadoopConf())
-        .rename(from, to, Options.Rename.NONE);
+        .rename(from, to, Options.Rename.NONE); // fails if the new name is taken
   }
 
-  /**
-   * Returns whether an error means that a name is taken. S3A's error after a refused conditional
-   * put (HTTP 412) goes by its name, because its class is not on every class path.
-   */
   private static boolean isNameTaken(Throwable error) {
     Throwable cause = error;
     for (int i = 0; cause != null && i < MAX_CAUSES; i++) {
       if (cause instanceof FileAlreadyExistsException
           || cause instanceof java.nio.file.FileAlreadyExistsException
+          // of S3A, after a refused conditional put (HTTP 412), and not on every class path
           || cause.getClass().getSimpleName().equals("RemoteFileChangedException")) {
         return true;
       }
@@ -282,17 +261,16 @@ public final class HadoopFiles {
 
   /**
    * Returns whether {@link #putIfAbsent} lets only one of several concurrent writers create a file.
-   * S3A supports conditional puts from Hadoop 3.4.2 on.
    */
   public boolean keepsWritersApart(String file) throws IOException {
     Path path = new Path(file);
     String scheme = path.toUri().getScheme();
     return scheme == null
         || !scheme.startsWith("s3")
+        // from Hadoop 3.4.2 on
         || FileContent.fileSystem(path).hasPathCapability(path, CONDITIONAL_OVERWRITE);
   }
 
-  /** Removes files; ignores files that do not exist. */
   public void remove(String[] files) throws IOException {
     for (String file : files) {
       Path path = new Path(file);
@@ -300,7 +278,6 @@ public final class HadoopFiles {
     }
   }
 
-  /** Removes a directory with all its contents. */
   public void removeTree(String directory) throws IOException {
     Path path = new Path(directory);
     FileContent.fileSystem(path).delete(path, true);

@@ -16,17 +16,14 @@ import org.apache.hadoop.fs.permission.FsPermission;
 public final class NewFiles {
   private static final int BUFFER_SIZE = 4096;
 
-  /** The local file system of sessions in whose class path Hive is, as in Spark's distribution. */
+  // the local file system of sessions in whose class path Hive is, as in Spark's distribution
   private static final String HIVE_LOCAL = "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem";
 
   private NewFiles() {}
 
   /**
-   * Creates a file that does not exist, and its folders. Without its native library, Hadoop starts
-   * two processes for each file that it creates on a local disk, which set the permissions of the
-   * file and of its checksums. This method sets the same permissions itself, and writes no file of
-   * checksums. Other classes of file systems, also subclasses of Hadoop's, create files as they do.
-   * If the permissions cannot be set, no file remains.
+   * Creates a file that does not exist, and its folders; if its permissions cannot be set, no file
+   * remains.
    */
   public static FSDataOutputStream create(FileSystem fileSystem, Path path) throws IOException {
     RawLocalFileSystem local = local(fileSystem);
@@ -34,6 +31,10 @@ public final class NewFiles {
       return fileSystem.create(path, false);
     }
     Configuration conf = fileSystem.getConf();
+    // Without its native library, Hadoop starts two processes for each file that it creates on a
+    // local disk, which set the permissions of the file and of its checksums. The same permissions
+    // are set here, and no file of checksums is written. Other classes of file systems, also
+    // subclasses of Hadoop's, create files as they do.
     FSDataOutputStream out =
         local.create(
             path,
@@ -60,8 +61,8 @@ public final class NewFiles {
   }
 
   /**
-   * Removes the checksums of a local file that does not exist. A file without checksums that gets
-   * this name could not be read beside them.
+   * Removes the checksums of a local file that does not exist: a file that gets this name without
+   * any could not be read.
    */
   public static void removeChecksums(FileSystem fileSystem, Path path) throws IOException {
     RawLocalFileSystem local = local(fileSystem);

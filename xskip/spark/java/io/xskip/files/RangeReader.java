@@ -12,23 +12,8 @@ import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
- * A function that reads parts of metadata files on executors. A part is a file's footer and several
- * ranges of the file. The function maps the number of a part to these bytes:
- *
- * <ul>
- *   <li>the length of the file as int64, little-endian
- *   <li>the last bytes of the file
- *   <li>the ranges, concatenated
- * </ul>
- *
- * An array of numbers describes the parts, one after the other:
- *
- * <ul>
- *   <li>the position of the file in the list of files
- *   <li>the number of last bytes to read
- *   <li>the number of ranges
- *   <li>the start and the length of each range
- * </ul>
+ * A function that reads parts of metadata files on executors, in the form of [JVM-RG-1], by the
+ * number of a part.
  */
 public final class RangeReader implements UDF1<Object, Object> {
   private static final long serialVersionUID = 1L;
@@ -44,18 +29,11 @@ public final class RangeReader implements UDF1<Object, Object> {
   private final String[] paths;
   private final long[] descriptions;
 
-  /** The position in {@link #descriptions} of each part. */
-  private final int[] starts;
+  private final int[] starts; // the position in descriptions of each part
 
   private final SerializableConfiguration conf;
 
-  /**
-   * Creates a reader on the driver.
-   *
-   * @param keys the files, in the spelling of {@link Paths}
-   * @param descriptions the descriptions of all parts
-   * @param parts the number of parts
-   */
+  /** Creates a reader on the driver; the files are keys of {@link Paths}. */
   public RangeReader(String[] keys, long[] descriptions, int parts) {
     paths = new String[keys.length];
     for (int i = 0; i < keys.length; i++) {
@@ -71,7 +49,6 @@ public final class RangeReader implements UDF1<Object, Object> {
     conf = new SerializableConfiguration(SparkCompat.hadoopConf());
   }
 
-  /** Returns the bytes of the part with a number. */
   @Override
   public Object call(Object part) throws Exception {
     int start = starts[((Number) part).intValue()];

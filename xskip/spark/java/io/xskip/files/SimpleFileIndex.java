@@ -19,8 +19,7 @@ public abstract class SimpleFileIndex implements FileIndex {
     return Option.empty();
   }
 
-  /** Implements a method that FileIndex has from Spark 4.3 on. */
-  public boolean isTimeTravel() {
+  public boolean isTimeTravel() { // FileIndex has the method from Spark 4.3 on
     return false;
   }
 }
