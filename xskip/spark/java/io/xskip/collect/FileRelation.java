@@ -9,6 +9,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.listing.IndexedFileIndex;
+import io.xskip.location.CatalogMetadata;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
@@ -155,7 +156,7 @@ public final class FileRelation {
    * dataset is a table, then those of its root path.
    */
   private String locations() throws Exception {
-    IndexLocations.forget(); // a build must not use remembered properties of databases
+    CatalogMetadata.forget(); // a build must not use remembered properties of databases
     SkippingSettings settings = new SkippingSettings(session);
     ArrayList<IndexLocation> locations = new ArrayList<>();
     IndexLocation own = IndexDiscovery.own(relation.location(), settings);

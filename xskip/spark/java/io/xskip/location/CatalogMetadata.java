@@ -17,7 +17,7 @@ import scala.Option;
 
 /** Tables and databases of the session catalog, and the metadata locations in their properties. */
 public final class CatalogMetadata {
-  /** The properties that name a metadata location, in order of precedence. */
+  // in order of precedence
   private static final String[] LOCATION_PROPERTIES = {
     "io.xskipper.parquet.mdlocation", "spark.ibm.metaindex.parquet.mdlocation"
   };
@@ -26,11 +26,8 @@ public final class CatalogMetadata {
 
   private CatalogMetadata() {}
 
-  /** The base location of a database, with the time at which the entry expires. */
   private static final class BaseLocation {
-    /** The location, or null if the properties name none. */
-    final String location;
-
+    final String location; // null if the properties name none
     final long expiresAt;
 
     BaseLocation(String location, long expiresAt) {
@@ -40,7 +37,7 @@ public final class CatalogMetadata {
   }
 
   /** Forgets the base locations of all databases. */
-  static void forget() {
+  public static void forget() {
     BASE_LOCATIONS.clear();
   }
 
@@ -61,8 +58,8 @@ public final class CatalogMetadata {
   }
 
   /**
-   * Returns the base location in the properties of a database, or null. The result is reused for as
-   * long as the contents of directories are.
+   * Returns the base location in the properties of a database, or null, as it was within {@code
+   * rememberMs}.
    */
   static String baseLocation(String database, SkippingSettings settings) {
     BaseLocation cached = (BaseLocation) BASE_LOCATIONS.get(database);
@@ -77,8 +74,7 @@ public final class CatalogMetadata {
         location = Paths.location(location);
       }
     } catch (Throwable t) {
-      // The database or the catalog does not exist any more: there is no location in it.
-      location = null;
+      location = null; // the database or the catalog does not exist any more
     }
     long expiresAt = System.currentTimeMillis() + settings.rememberMs;
     BASE_LOCATIONS.put(database, new BaseLocation(location, expiresAt));
@@ -86,8 +82,8 @@ public final class CatalogMetadata {
   }
 
   /**
-   * Returns the metadata location in the properties of a database, or null if the database does not
-   * exist or its properties name none.
+   * Returns the metadata location of a database, or null if it does not exist or its properties
+   * name none.
    */
   public static String databaseLocation(Object session, String database) throws Exception {
     SessionCatalog catalog = SparkCompat.state(session).catalog();
@@ -97,11 +93,8 @@ public final class CatalogMetadata {
   }
 
   /**
-   * Returns a table or view of the session catalog as JSON: the name with its database, the
-   * database, the root of the data, the metadata location in the properties, and whether the entry
-   * is a view.
-   *
-   * @return the JSON text, or null if the text is not the name of a table or view
+   * Returns a table or view of the session catalog as JSON, or null if the text is the name of
+   * none.
    */
   public static String describeTable(Object session, String text) throws Exception {
     SessionState state = SparkCompat.state(session);

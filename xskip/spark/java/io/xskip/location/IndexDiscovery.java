@@ -1,6 +1,7 @@
 package io.xskip.location;
 
 import io.xskip.common.Paths;
+import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.snapshot.Snapshots;
@@ -20,24 +21,23 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 
 /**
- * Finds the indexes of a relation. The result of each look into a directory is reused for some
- * time, so that a query without an index costs a look-up in a map.
+ * Finds the indexes of a relation; a result is reused for some time, so that most queries only look
+ * into a map.
  */
 public final class IndexDiscovery {
-  /** The number of root paths above which the search begins in their parent directories. */
+  // the number of root paths above which the search begins in their parent directories
   private static final int MAX_ROOT_PATHS = 16;
 
   private static final int MAX_DATASETS = 8;
   private static final int MAX_DIRECTORIES = 100_000;
 
-  /** For how long a directory that cannot be listed counts as one with an index. */
+  // for how long a directory that cannot be listed counts as one with an index
   private static final int ERROR_MS = 5000;
 
   private static final Map<String, DirectoryState> DIRECTORIES = new ConcurrentHashMap<>();
 
   private IndexDiscovery() {}
 
-  /** Whether a directory contains an index, with the time at which the entry expires. */
   private static final class DirectoryState {
     final boolean hasIndex;
     final long expiresAt;
@@ -51,14 +51,12 @@ public final class IndexDiscovery {
   /** Forgets which directories contain an index, and the locations in properties of databases. */
   public static void forget() {
     DIRECTORIES.clear();
-    IndexLocations.forget();
+    CatalogMetadata.forget();
   }
 
   /**
-   * Returns the locations of the indexes of a relation: the index of its table, else those of the
-   * location of its table and of its root paths.
-   *
-   * @param table the table of the relation, or null
+   * Returns the locations of the indexes of a relation; {@code table} is null for one without a
+   * table.
    */
   public static List<IndexLocation> locations(
       FileIndex index, CatalogTable table, SkippingSettings settings) {
@@ -98,19 +96,17 @@ public final class IndexDiscovery {
       SkippingSettings settings,
       List<IndexLocation> locations) {
     boolean isListOfFiles = index.rootPaths().length() > MAX_ROOT_PATHS;
-    scala.collection.Iterator<Path> roots = index.rootPaths().iterator();
-    while (roots.hasNext() && locations.size() < MAX_DATASETS) {
-      Path root = (Path) roots.next();
+    for (Path root : Scala.list(index.rootPaths())) {
+      if (locations.size() >= MAX_DATASETS) {
+        return;
+      }
       addOfPath(isListOfFiles ? root.getParent() : root, visited, settings, locations);
     }
   }
 
   /**
-   * Adds the first index of a path, its parent, and the directories above it. Above the parent, the
-   * search goes on only from a Hive partition, name=value.
-   *
-   * @param start the path, or null
-   * @param visited the paths that were searched before, where the search ends
+   * Adds the first index of a path, its parent, and the directories above, up to one that was
+   * visited before.
    */
   private static void addOfPath(
       Path start, Set<Path> visited, SkippingSettings settings, List<IndexLocation> locations) {
@@ -121,7 +117,7 @@ public final class IndexDiscovery {
       if (addFirst(IndexLocations.ofPath(Paths.key(path), settings), settings, locations)) {
         return;
       }
-      if (path != start && path.getName().indexOf('=') <= 0) {
+      if (path != start && path.getName().indexOf('=') <= 0) { // no Hive partition, name=value
         return;
       }
     }
@@ -189,11 +185,8 @@ public final class IndexDiscovery {
     return false;
   }
 
-  /**
-   * Returns whether a directory that Hadoop does not find on a local disk may exist: Java finds
-   * nothing below a directory that its user must not enter.
-   */
   private static boolean isBelowClosedDirectory(Path directory) {
+    // Java finds nothing below a directory that its user must not enter.
     File parent = new File(directory.toUri().getPath()).getParentFile();
     while (parent != null && !parent.exists()) {
       parent = parent.getParentFile();

@@ -1,42 +1,28 @@
 package io.xskip.location;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Bytes;
 import io.xskip.common.Json;
 import io.xskip.common.RootNames;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 
 /** A directory that may contain the metadata of a dataset. */
 public final class IndexLocation implements Json.Value {
-  private final String root;
-  private final String directory;
-  private final String identifier;
+  private final String root; // by which the index names the files, as a key of Paths
+  private final String directory; // of the metadata, as a key of Paths
+  private final String identifier; // of the dataset in the files of the metadata
   private final RootNames names;
 
-  /**
-   * Creates a location.
-   *
-   * @param listed the root by which Spark lists the dataset, as a key of {@link
-   *     io.xskip.common.Paths}
-   * @param root the root by which the index names the files: the same one, or the path to which
-   *     symbolic links in it lead
-   * @param directory the directory of the metadata, as a key of {@link io.xskip.common.Paths}
-   * @param identifier the identifier of the dataset in the files of the metadata
-   */
   IndexLocation(String listed, String root, String directory, String identifier) {
+    // Spark lists the dataset by the other name if there are symbolic links in it
     this.names = listed.equals(root) ? null : new RootNames(listed, root);
     this.root = root;
     this.directory = directory;
     this.identifier = identifier;
   }
 
-  /**
-   * Returns the location of a dataset below a base location. The name of the directory is the
-   * digest of the identifier. {@code xskip.metadatastore.location.metadata_directory} in Python
-   * computes the same directory.
-   */
+  // metadata_directory of xskip.metadatastore.location in Python computes the same directory
   static IndexLocation below(String base, String listed, String root, String identifier) {
     int end = base.length();
     while (end > 0 && base.charAt(end - 1) == '/') {
@@ -47,13 +33,7 @@ public final class IndexLocation implements Json.Value {
   }
 
   private static String digest(String identifier) {
-    byte[] digest;
-    try {
-      digest =
-          MessageDigest.getInstance("SHA-256").digest(identifier.getBytes(StandardCharsets.UTF_8));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e);
-    }
+    byte[] digest = Bytes.sha256(identifier.getBytes(StandardCharsets.UTF_8));
     StringBuilder hex = new StringBuilder(2 * digest.length);
     for (byte b : digest) {
       hex.append(Character.forDigit((b >> 4) & 15, 16)).append(Character.forDigit(b & 15, 16));

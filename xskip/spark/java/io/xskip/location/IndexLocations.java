@@ -12,26 +12,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 
-/**
- * The possible locations of a dataset's metadata. Each list of locations has the order in which a
- * query tries them.
- */
+/** The possible locations of a dataset's metadata, in the order in which a query tries them. */
 public final class IndexLocations {
   private static final String DIRECTORY_IN_DATASET = "/_xskip";
 
-  /**
-   * Metadata directories that an instance of Xskipper's API has chosen for the process, by the root
-   * of a path or by db.table.
-   */
+  // metadata directories that an instance of Xskipper's API has chosen for the process, by the root
+  // of a path or by db.table
   private static final Map<String, String> CHOSEN_DIRECTORIES = new ConcurrentHashMap<>();
 
   private IndexLocations() {}
 
   /**
-   * Chooses the metadata directory of a dataset for the rest of the process.
-   *
-   * @param dataset the root of the dataset, or db.table
-   * @param directory the metadata directory; null restores the default locations
+   * Chooses the metadata directory of a dataset (its root, or db.table) for the process; null
+   * restores the default.
    */
   public static void choose(String dataset, String directory) {
     if (directory == null) {
@@ -41,7 +34,6 @@ public final class IndexLocations {
     }
   }
 
-  /** Returns whether the session or the process has chosen the metadata directory of a table. */
   public static boolean isChosen(CatalogTable table, SkippingSettings settings) {
     return chosen(CatalogMetadata.name(table), settings) != null;
   }
@@ -54,15 +46,9 @@ public final class IndexLocations {
     return directory == null ? (String) CHOSEN_DIRECTORIES.get(dataset) : directory;
   }
 
-  /** Forgets the locations that were read from the properties of databases. */
-  public static void forget() {
-    CatalogMetadata.forget();
-  }
-
   /**
-   * Returns the locations of a path's metadata: the chosen directory, else the directory below the
-   * base location of the session, else the directory in the dataset. The path to which symbolic
-   * links lead comes first. An index can have the name of the path with the links, too.
+   * Returns the locations of a path's metadata: chosen, else below the session's base location,
+   * else in the dataset.
    */
   public static List<IndexLocation> ofPath(String listed, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
@@ -74,6 +60,7 @@ public final class IndexLocations {
     } else if (another != null) {
       locations.add(new IndexLocation(listed, resolved, another, identifier(resolved)));
     } else {
+      // The path to which symbolic links lead comes first; an index can have the other name, too.
       locations.add(below(listed, resolved, settings));
       if (!resolved.equals(listed)) {
         locations.add(below(listed, listed, settings));
@@ -88,9 +75,8 @@ public final class IndexLocations {
   }
 
   /**
-   * Returns the locations of a table's metadata: the chosen directory, else the directory in the
-   * properties of the table and the directory below the base location in the properties of its
-   * database.
+   * Returns the locations of a table's metadata: chosen, else in its properties, and below the base
+   * location of its database.
    */
   public static List<IndexLocation> ofTable(CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
@@ -113,9 +99,8 @@ public final class IndexLocations {
   }
 
   /**
-   * Returns the last location of a table's metadata: the directory below the base location of the
-   * session that other programs derive from the name of the table. The list is empty if the session
-   * has no base location.
+   * Returns the location below the session's base location that other programs derive from a
+   * table's name, if there is one.
    */
   public static List<IndexLocation> byName(CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
@@ -151,8 +136,8 @@ public final class IndexLocations {
   }
 
   /**
-   * Returns the path of a root without scheme, authority and trailing slashes. {@code
-   * xskip.metadata.data_files.table_identifier} in Python computes the same identifier.
+   * Returns the path of a root without scheme, authority and trailing slashes, as {@code
+   * table_identifier} of {@code xskip.metadata.data_files} in Python.
    */
   private static String identifier(String root) {
     String path = root.startsWith("/") ? root : new Path(root).toUri().getPath();
