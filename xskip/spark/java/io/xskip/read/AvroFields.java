@@ -1,8 +1,6 @@
 package io.xskip.read;
 
-import io.xskip.common.SparkCompat;
-import java.io.ByteArrayOutputStream;
-import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
@@ -15,22 +13,19 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.avro.JsonProperties;
 import org.apache.avro.Schema;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The fields of the Avro schema that a user gives to a reader, each as a text that contains all
- * that decides values: types, defaults and aliases, but no comments.
+ * The fields of a reader's Avro schema as texts of all that decides values: types, defaults and
+ * aliases, no comments.
  */
 final class AvroFields {
-  /** The text of a schema that cannot be read. */
   private static final String UNREADABLE = "unreadable";
 
-  private static final int BUFFER_SIZE = 8192;
   private static final int MAX_KNOWN = 16;
 
-  /** The fields of the schemas that were given last, by the text of the schema. */
+  // the fields of the schemas that were given last, by the text of the schema
   private static final Map<String, Map<String, String>> KNOWN = new LinkedHashMap<>();
 
   private AvroFields() {}
@@ -47,29 +42,15 @@ final class AvroFields {
 
   private static String content(String url) {
     try {
-      Path path = new Path(url);
-      InputStream in = path.getFileSystem(SparkCompat.hadoopConf()).open(path);
-      try {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        byte[] buffer = new byte[BUFFER_SIZE];
-        int length = in.read(buffer);
-        while (length >= 0) {
-          bytes.write(buffer, 0, length);
-          length = in.read(buffer);
-        }
-        return bytes.toString("UTF-8");
-      } finally {
-        in.close();
-      }
+      return new String(ReadOptions.content(url), StandardCharsets.UTF_8);
     } catch (Throwable t) { // the option names no file that can be read
       return UNREADABLE;
     }
   }
 
   /**
-   * Returns the text of the field for each column of a relation; a column without a field has an
-   * empty text. If the schema cannot be read, the column without a name has the text {@code
-   * unreadable}.
+   * Returns the field of each column of a relation, empty for one without; an unreadable schema is
+   * that of the column without a name.
    */
   static SortedMap<String, String> of(String schema, StructType columns, boolean isCaseSensitive) {
     SortedMap<String, String> found = new TreeMap<>();
@@ -135,7 +116,6 @@ final class AvroFields {
     }
   }
 
-  /** Returns a value of Avro as text; bytes and null have no text of their own. */
   private static String text(Object value) {
     if (value == JsonProperties.NULL_VALUE) {
       return "null";
@@ -143,7 +123,7 @@ final class AvroFields {
     if (value instanceof byte[]) {
       return Arrays.toString((byte[]) value);
     }
-    StringBuilder sb = new StringBuilder();
+    StringBuilder sb = new StringBuilder(); // bytes and null have no text of their own
     if (value instanceof Map) {
       for (Map.Entry<?, ?> entry : new TreeMap<Object, Object>((Map<?, ?>) value).entrySet()) {
         sb.append(text(entry.getKey())).append(':').append(text(entry.getValue())).append(',');

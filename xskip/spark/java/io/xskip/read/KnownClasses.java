@@ -14,12 +14,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
 
 /**
- * The classes of relations that the rule prunes: Spark's classes whose files contain just the rows
- * that Spark reads from them, and the classes that a plugin declared.
- *
- * <p>An object must have exactly one of these classes. A subclass may give files another meaning,
- * as table formats do that store deleted rows separately. The rule leaves all other relations in
- * their plan.
+ * The classes of relations that the rule prunes: Spark's, whose files have just the rows that Spark
+ * reads, and declared ones.
  */
 public final class KnownClasses {
   private static final String SQL = "org.apache.spark.sql.";
@@ -76,6 +72,8 @@ public final class KnownClasses {
     FORMATS.add(className);
   }
 
+  // An object must have exactly one of these classes: a subclass may give files another meaning, as
+  // table formats do that store deleted rows separately.
   private static boolean isKnown(FileIndex index) {
     return FILE_INDEXES.contains(index.getClass().getName());
   }
@@ -85,8 +83,8 @@ public final class KnownClasses {
   }
 
   /**
-   * Returns whether a plan node is a relation of the first data source API that the rule prunes: a
-   * batch relation of known classes.
+   * Returns whether a plan node is a batch relation of the first data source API that the rule
+   * prunes.
    */
   public static boolean isRelation(Object plan) {
     if (plan == null
@@ -110,10 +108,8 @@ public final class KnownClasses {
   }
 
   /**
-   * Returns what the rule does not know in a physical scan of files.
-   *
-   * @param scan a {@code FileSourceScanExec}, or a {@code BatchScanExec} of files
-   * @return a description, or an empty text if the rule knows all classes
+   * Returns what the rule does not know in a {@code FileSourceScanExec} or {@code BatchScanExec} of
+   * files, or an empty text.
    */
   public static String refusal(Object scan) {
     if (scan instanceof FileSourceScanExec) {

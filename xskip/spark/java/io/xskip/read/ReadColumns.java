@@ -19,25 +19,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * What decides the values of each column of a relation beside the column's type, the options and
- * the settings: for each property, the columns that have it, each with a text.
- *
- * <ul>
- *   <li>{@code default}: the value that stands for the column in files that lack it
- *   <li>{@code position}: the column's place in the files, where the format finds columns by place
- *   <li>{@code name}: the exact name of a column that has upper-case letters, where the names in
- *       files are case-sensitive in every session
- *   <li>{@code id}: the field id, where Parquet finds columns by id
- *   <li>{@code avro}: the field of the Avro schema with which a reader resolves the columns
- *   <li>{@code nested}: the type of a column whose fields a reader finds by place
- *   <li>{@code struct}: a column with structs, or a struct in one, whose nulls depend on the fields
- *       that a query reads
- *   <li>{@code time}: a column with dates or times, which can depend on time zones
- *   <li>{@code corrupt}: as the text of the column without a name, that the values in corrupt
- *       records depend on the columns that a query reads
- *   <li>{@code schema}: the whole schema, as the text of the column without a name, for formats of
- *       which xskip does not know how they find columns
- * </ul>
+ * What decides the values of each column beside type, options and settings, as texts by property
+ * and column [PRU-RD-11].
  */
 final class ReadColumns {
   private static final String CORRUPT_RECORD = "columnNameOfCorruptRecord";
@@ -55,9 +38,7 @@ final class ReadColumns {
   private final Map<String, String> options;
   private final boolean hasTimestampDefault;
 
-  /** The text for the modes of reading in {@link #knownMode}, or null before the first request. */
-  private volatile String knownText = null;
-
+  private volatile String knownText = null; // of the modes of reading in knownMode
   private volatile String knownMode = null;
 
   ReadColumns(String format, StructType schema, Map<String, String> options) {
@@ -86,11 +67,8 @@ final class ReadColumns {
   }
 
   /**
-   * Returns the properties as a JSON object.
-   *
-   * @param conf the settings of the session
-   * @param zone the time zone in which Spark reads the texts of timestamps; it counts if {@link
-   *     #dependOnZone}
+   * Returns the properties as a JSON object; {@code zone}, that of timestamps' texts, counts if
+   * {@link #dependOnZone}.
    */
   String json(SQLConf conf, String zone) throws Exception {
     String avro = format.equals("avro") ? AvroFields.schemaText(options) : null;
@@ -120,6 +98,7 @@ final class ReadColumns {
   private String text(SQLConf conf, String zone, String avro) throws Exception {
     SortedMap<String, SortedMap<String, String>> properties = new TreeMap<>();
     if (schema != null) {
+      // The column without a name stands for all columns.
       addDefaults(properties, zone);
       addTimes(properties);
       if (format.equals("csv")) {
@@ -132,7 +111,7 @@ final class ReadColumns {
       } else if (format.equals("json")) {
         addNames(properties, "", schema);
         if (ReadSchema.isNested(schema)) {
-          put(properties, "corrupt", "", "");
+          put(properties, "corrupt", "", ""); // values depend on the columns that a query reads
         }
         if (!ReadSettings.isTrue(conf, JSON_PARTIAL_RESULTS)) {
           put(properties, "schema", "", schema.toDDL()); // the types of all columns decide
@@ -146,9 +125,9 @@ final class ReadColumns {
         }
       } else if (avro != null) {
         boolean isCaseSensitive = ReadSettings.isTrue(conf, "spark.sql.caseSensitive");
-        put(properties, "avro", AvroFields.of(avro, schema, isCaseSensitive));
+        properties.put("avro", AvroFields.of(avro, schema, isCaseSensitive));
       } else if (SparkCompat.readsBySchema(format)) {
-        put(properties, "schema", "", schema.toDDL());
+        put(properties, "schema", "", schema.toDDL()); // how it finds columns is not known
       }
     }
     return write(properties);
@@ -171,13 +150,6 @@ final class ReadColumns {
   private static void put(
       SortedMap<String, SortedMap<String, String>> properties,
       String property,
-      SortedMap<String, String> values) {
-    properties.put(property, values);
-  }
-
-  private static void put(
-      SortedMap<String, SortedMap<String, String>> properties,
-      String property,
       String path,
       String value) {
     SortedMap<String, String> values = (SortedMap<String, String>) properties.get(property);
@@ -188,33 +160,24 @@ final class ReadColumns {
     values.put(path, value);
   }
 
-  /**
-   * Adds the defaults of columns that are not NULL, which a missing column has anyway. The default
-   * of a timestamp is a text without a zone.
-   */
   private void addDefaults(SortedMap<String, SortedMap<String, String>> properties, String zone) {
     for (StructField field : schema.fields()) {
       Metadata metadata = field.metadata();
       if (metadata.contains(EXISTS_DEFAULT)) {
-        String value = metadata.getString(EXISTS_DEFAULT);
+        String value = metadata.getString(EXISTS_DEFAULT); // NULL is what a missing column has
         if (!value.trim().equalsIgnoreCase("null")) {
-          String suffix = hasTimestamps(field) ? " in " + zone : "";
+          String suffix = hasTimestamps(field) ? " in " + zone : ""; // the text has none
           put(properties, "default", ReadSchema.quoted(field.name()), value + suffix);
         }
       }
     }
   }
 
-  /**
-   * Adds the places of the columns.
-   *
-   * @param omitted a column that is not in the files, or null
-   */
   private void addPositions(
       SortedMap<String, SortedMap<String, String>> properties, String omitted) {
     int position = 0;
     for (StructField field : schema.fields()) {
-      if (!field.name().equals(omitted)) {
+      if (!field.name().equals(omitted)) { // a column that is not in the files
         put(properties, "position", ReadSchema.quoted(field.name()), String.valueOf(position));
         position++;
       }
@@ -225,6 +188,7 @@ final class ReadColumns {
     for (StructField field : schema.fields()) {
       DataType type = field.dataType();
       if (type instanceof StructType || type instanceof ArrayType || type instanceof MapType) {
+        // a reader finds the fields of the column by place
         put(properties, "nested", ReadSchema.quoted(field.name()), type.sql());
       }
     }
@@ -235,7 +199,7 @@ final class ReadColumns {
     for (StructField field : struct.fields()) {
       String path = prefix + ReadSchema.quoted(field.name());
       if (!field.name().equals(field.name().toLowerCase(Locale.ROOT))) {
-        put(properties, "name", path, field.name());
+        put(properties, "name", path, field.name()); // names in files are always case-sensitive
       }
       for (StructType nested : ReadSchema.structs(field.dataType())) {
         addNames(properties, path + ".", nested);
@@ -261,7 +225,7 @@ final class ReadColumns {
     for (StructField field : struct.fields()) {
       String path = prefix + ReadSchema.quoted(field.name());
       for (StructType nested : ReadSchema.structs(field.dataType())) {
-        put(properties, "struct", path, "");
+        put(properties, "struct", path, ""); // its nulls depend on the fields that a query reads
         addStructs(properties, path + ".", nested);
       }
     }
@@ -275,8 +239,7 @@ final class ReadColumns {
     }
   }
 
-  /** Returns whether Spark finds the fields of structs in ORC files by position. */
-  private boolean isByPosition(SQLConf conf) {
+  private boolean isByPosition(SQLConf conf) { // whether Spark finds the fields of structs so
     if (!format.equals("orc")) {
       return false;
     }
@@ -287,18 +250,15 @@ final class ReadColumns {
     return isForced && !(isOfColumns && !ReadOptions.mention(options, ORC_LEVEL));
   }
 
-  /**
-   * Returns whether Parquet's struct is null where a file lacks all fields that a query reads. It
-   * is in every Spark without the setting.
-   */
   private boolean hasNullStructs(SQLConf conf) {
+    // whether a struct is null where a file lacks all fields that a query reads, as in every Spark
+    // without the setting
     return format.equals("parquet")
         && (!ReadSettings.isKnown(PARQUET_NULL_STRUCTS)
             || ReadSettings.isTrue(conf, PARQUET_NULL_STRUCTS));
   }
 
-  /** Returns the name of the column of corrupt records of a CSV file, which is not in the files. */
-  private String corruptRecord(SQLConf conf) {
+  private String corruptRecord(SQLConf conf) { // which is not in the files
     if (!format.equals("csv")) {
       return null;
     }

@@ -1,52 +1,38 @@
 package io.xskip.read;
 
+import io.xskip.common.Bytes;
+import io.xskip.common.Scala;
 import io.xskip.common.SparkCompat;
 import java.io.InputStream;
 import java.math.BigInteger;
-import java.security.MessageDigest;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
-import scala.Tuple2;
 
 /** The reader options of a relation, as they decide how its files are read. */
 final class ReadOptions {
-  private static final int BUFFER_SIZE = 8192;
-
   private ReadOptions() {}
 
-  /**
-   * Returns a copy of options.
-   *
-   * @param options a Java or Scala map of strings, or null
-   */
+  /** Returns a copy of options, a Java or Scala map of strings or null. */
   static SortedMap<String, String> of(Object options) {
     SortedMap<String, String> values = new TreeMap<>();
-    if (options instanceof Map) {
-      for (Map.Entry<?, ?> option : ((Map<?, ?>) options).entrySet()) {
-        put(values, option.getKey(), option.getValue());
-      }
-    } else if (options != null) {
-      scala.collection.Iterator<?> entries = ((scala.collection.Map<?, ?>) options).iterator();
-      while (entries.hasNext()) {
-        Tuple2<?, ?> option = (Tuple2<?, ?>) entries.next();
-        put(values, option._1(), option._2());
+    if (options != null) {
+      Map<?, ?> given =
+          options instanceof Map
+              ? (Map<?, ?>) options
+              : Scala.map((scala.collection.Map<?, ?>) options);
+      for (Map.Entry<?, ?> option : given.entrySet()) { // only Scala can give null as a value
+        values.put((String) option.getKey(), String.valueOf(option.getValue()));
       }
     }
     return values;
   }
 
-  /** Adds an option; one without a value, which only Scala can give, has the text of none. */
-  private static void put(Map<String, String> values, Object name, Object value) {
-    values.put((String) name, String.valueOf(value));
-  }
-
   /**
-   * Returns options by name as they decide values. The value of an option that names a file is a
-   * digest of the file's content. The schema of an Avro reader counts column by column, see {@link
-   * AvroFields}.
+   * Returns options as they decide values: one that names a file has a digest of the file, and
+   * Avro's schema counts by {@link AvroFields}.
    */
   static SortedMap<String, String> deciding(SortedMap<String, String> options) {
     SortedMap<String, String> values = new TreeMap<>();
@@ -68,27 +54,20 @@ final class ReadOptions {
 
   private static String contentDigest(String file) {
     try {
-      Path path = new Path(file);
-      InputStream in = path.getFileSystem(SparkCompat.hadoopConf()).open(path);
-      try {
-        return "sha256:" + sha256(in);
-      } finally {
-        in.close();
-      }
+      return "sha256:" + String.format("%064x", new BigInteger(1, Bytes.sha256(content(file))));
     } catch (Throwable t) { // the option names no file that can be read
       return "unreadable";
     }
   }
 
-  private static String sha256(InputStream in) throws Exception {
-    MessageDigest digest = MessageDigest.getInstance("SHA-256");
-    byte[] buffer = new byte[BUFFER_SIZE];
-    int length = in.read(buffer);
-    while (length >= 0) {
-      digest.update(buffer, 0, length);
-      length = in.read(buffer);
+  static byte[] content(String file) throws Exception {
+    Path path = new Path(file);
+    InputStream in = path.getFileSystem(SparkCompat.hadoopConf()).open(path);
+    try {
+      return in.readAllBytes();
+    } finally {
+      in.close();
     }
-    return String.format("%064x", new BigInteger(1, digest.digest()));
   }
 
   /** Returns the value of an option, whose name can be in any case, or null if it is not given. */

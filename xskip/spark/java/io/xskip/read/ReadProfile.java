@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** How a relation reads its files: the format, options, settings and schema that decide values. */
 public final class ReadProfile {
-  /** The formats whose times have no time zone and no calendar but those of Spark. */
+  // the formats whose times have no time zone and no calendar but those of Spark
   private static final List<String> WITHOUT_ZONES = Arrays.asList("quixlake", "questdb");
 
   private final String format;
@@ -28,11 +28,8 @@ public final class ReadProfile {
   private final boolean hasTimes;
 
   /**
-   * Creates a profile.
-   *
-   * @param options the reader options, as a Java or Scala map of strings, or null
-   * @param schema the schema of the files, or null
-   * @param session the session of the DataFrame, or null
+   * Creates a profile; {@code options} is a Java or Scala map or null, and the schema of the files
+   * and the DataFrame's session can be null.
    */
   public ReadProfile(
       String format,
@@ -70,9 +67,8 @@ public final class ReadProfile {
   }
 
   /**
-   * Returns the fields of {@link #writeFields} as a JSON object.
-   *
-   * @param conf the settings of the session that reads the relation, whatever the thread's are
+   * Returns the fields of {@link #writeFields} as a JSON object, for a session, whatever the
+   * thread's is.
    */
   public String json(SQLConf conf) throws Exception {
     StringWriter text = new StringWriter();
@@ -85,14 +81,12 @@ public final class ReadProfile {
   }
 
   /**
-   * Writes the profile into an object, with the settings of this moment. Spark plans a query before
-   * it reads, and a setting can change in between.
-   *
-   * @param activeConf the settings of the session that runs the query
-   * @param threadConf the settings that Spark's classes find in the thread that creates the readers
+   * Writes the profile, with the settings of this moment: of the session that runs the query, and
+   * of the thread that creates the readers.
    */
   public void writeFields(JsonGenerator json, SQLConf activeConf, SQLConf threadConf)
       throws Exception {
+    // Spark plans a query before it reads, and a setting can change in between.
     SQLConf relationConf = session == null ? activeConf : SparkCompat.conf(session);
     json.writeStringField("format", format);
     json.writeFieldName("options");
@@ -114,7 +108,6 @@ public final class ReadProfile {
     json.writeEndObject();
   }
 
-  /** Returns the distinct time zones of several settings. */
   private static String zones(SQLConf[] confs) {
     SortedSet<String> zones = new TreeSet<>();
     for (SQLConf conf : confs) {

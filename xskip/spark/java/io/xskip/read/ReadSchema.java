@@ -17,7 +17,6 @@ import org.apache.spark.sql.types.TimestampType;
 public final class ReadSchema {
   private ReadSchema() {}
 
-  /** Returns whether a schema has a column of structs, arrays or maps. */
   public static boolean isNested(StructType schema) {
     for (StructField field : schema.fields()) {
       DataType type = field.dataType();
@@ -28,8 +27,7 @@ public final class ReadSchema {
     return false;
   }
 
-  /** Returns a name as Python spells it in a path of names that dots join. */
-  static String quoted(String name) {
+  static String quoted(String name) { // as Python spells it in a path of names that dots join
     if (name.indexOf('.') < 0 && name.indexOf('`') < 0) {
       return name;
     }
@@ -78,8 +76,8 @@ public final class ReadSchema {
   }
 
   /**
-   * Returns whether files contain dates or times. Partition columns are not in the files, even if
-   * the schema contains them.
+   * Returns whether files contain dates or times; partition columns, which a schema may contain,
+   * are not in the files.
    */
   static boolean hasTimes(StructType schema, StructType partitionSchema) {
     Set<String> partitionNames = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
@@ -92,7 +90,6 @@ public final class ReadSchema {
     return false;
   }
 
-  /** Returns whether values of a type contain dates or times. */
   static boolean hasTimes(DataType type) {
     if (type instanceof StructType) {
       return hasTimes((StructType) type, new StructType());

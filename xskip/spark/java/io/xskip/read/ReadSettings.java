@@ -1,5 +1,7 @@
 package io.xskip.read;
 
+import io.xskip.common.Scala;
+import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import java.lang.reflect.Method;
 import java.util.BitSet;
@@ -16,14 +18,11 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
-import scala.Tuple2;
 
 /**
- * The settings that decide which values a reader gets from a file. {@code
- * xskip.metadata.reader_settings} in Python names them.
+ * The settings that decide values, which {@code xskip.metadata.reader_settings} in Python names.
  */
 public final class ReadSettings {
-  /** Settings with Spark's default values. */
   private static final SQLConf DEFAULTS = new SQLConf();
 
   private static final String ZONE = "user.timezone";
@@ -33,7 +32,7 @@ public final class ReadSettings {
   private static volatile String[] keys = {};
   private static volatile String[] prefixes = {};
 
-  /** The first characters of the prefixes, which rule out most names of Hadoop's settings. */
+  // the first characters of the prefixes, which rule out most names of Hadoop's settings
   private static volatile BitSet firstCharacters = new BitSet();
 
   private static volatile Method hadoopProperties = null;
@@ -41,11 +40,8 @@ public final class ReadSettings {
   private ReadSettings() {}
 
   /**
-   * Sets the names of the settings that decide values.
-   *
-   * @param keys settings whose effective values are always included
-   * @param prefixes beginnings of the names of settings that are included if they are set to
-   *     something else than Spark's default
+   * Sets the names of settings that always count, and the beginnings of names of settings that
+   * count unless they are Spark's default.
    */
   public static void setKeys(String[] keys, String[] prefixes) {
     BitSet characters = new BitSet();
@@ -58,14 +54,8 @@ public final class ReadSettings {
   }
 
   /**
-   * Returns the values of the settings by name.
-   *
-   * <p>Readers take settings from the session of the DataFrame and from the session that runs the
-   * query. If the two differ in a setting, its value contains both.
-   *
-   * @param activeConf the settings of the session that runs the query
-   * @param relationConf the settings of the session of the DataFrame
-   * @param hasTimes whether the files contain dates or times; only these depend on the time zone
+   * Returns the settings by name, those of the session that runs the query and of the DataFrame's
+   * as one text if they differ.
    */
   static SortedMap<String, String> values(
       SQLConf activeConf, SQLConf relationConf, boolean hasTimes) throws Exception {
@@ -74,20 +64,19 @@ public final class ReadSettings {
       addOther(values, valuesOf(relationConf));
     }
     values.remove(ZONE);
-    if (hasTimes) {
+    if (hasTimes) { // only dates and times in files depend on the time zone
       values.put(ZONE, zones(activeConf));
     }
     return values;
   }
 
   /**
-   * Adds the settings of a thread in which Spark creates readers, if it is not a thread of the
-   * session: {@code df.rdd} does so in the thread of the caller. Readers take some settings from
-   * the thread, but the time zone from the session.
+   * Adds the settings of a thread in which Spark creates readers, if it is no thread of the
+   * session, as below {@code df.rdd}.
    */
   static void addThread(SortedMap<String, String> values, SQLConf threadConf) throws Exception {
     SortedMap<String, String> others = valuesOf(threadConf);
-    for (String key : new String[] {ZONE, SESSION_ZONE}) {
+    for (String key : new String[] {ZONE, SESSION_ZONE}) { // readers take it from the session
       others.remove(key);
       if (values.containsKey(key)) {
         others.put(key, (String) values.get(key));
@@ -113,12 +102,10 @@ public final class ReadSettings {
 
   private static SortedMap<String, String> valuesOf(SQLConf conf) throws Exception {
     SortedMap<String, String> values = new TreeMap<>();
-    scala.collection.Iterator<?> entries = conf.getAllConfs().iterator();
-    while (entries.hasNext()) {
-      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
-      String key = (String) entry._1();
-      if (hasPrefix(key) && !entry._2().equals(effective(DEFAULTS, key))) {
-        values.put(key, (String) entry._2());
+    for (Map.Entry<Object, Object> entry : Scala.map(conf.getAllConfs()).entrySet()) {
+      String key = (String) entry.getKey();
+      if (hasPrefix(key) && !entry.getValue().equals(effective(DEFAULTS, key))) {
+        values.put(key, (String) entry.getValue());
       }
     }
     for (Object name : hadoopNames()) {
@@ -137,22 +124,13 @@ public final class ReadSettings {
   }
 
   private static boolean hasPrefix(String key) {
-    if (key.isEmpty() || !firstCharacters.get(key.charAt(0))) {
-      return false;
-    }
-    for (String prefix : prefixes) {
-      if (key.startsWith(prefix)) {
-        return true;
-      }
-    }
-    return false;
+    return !key.isEmpty()
+        && firstCharacters.get(key.charAt(0))
+        && SkippingSettings.startsWithAny(key, prefixes);
   }
 
-  /**
-   * Returns the names in Hadoop's configuration. The configuration has a thousand of them by
-   * default, and its public methods would copy all entries.
-   */
   private static Set<Object> hadoopNames() throws Exception {
+    // There are a thousand names, and public methods would copy all entries.
     if (hadoopProperties == null) {
       Method method = Configuration.class.getDeclaredMethod("getProps");
       method.setAccessible(true);
@@ -161,8 +139,7 @@ public final class ReadSettings {
     return ((Properties) hadoopProperties.invoke(SparkCompat.hadoopConf())).keySet();
   }
 
-  /** Returns the time zone of the driver, and the zone of the executors if it differs. */
-  private static String zones(SQLConf conf) {
+  private static String zones(SQLConf conf) { // of the driver, and of the executors if it differs
     String driverZone = TimeZone.getDefault().getID();
     if (conf.getConfString("spark.master", "local").startsWith("local")) {
       return driverZone;
@@ -179,23 +156,21 @@ public final class ReadSettings {
     return zones.isEmpty() ? driverZone : driverZone + ", executors " + zones;
   }
 
-  /** Returns whether Spark has a setting of this name. */
-  static boolean isKnown(String key) {
+  static boolean isKnown(String key) { // by Spark
     return SQLConf$.MODULE$.getConfigEntry(key) != null;
   }
 
-  /** Returns whether the effective value of a setting is true. */
   static boolean isTrue(SQLConf conf, String key) {
     return "true".equalsIgnoreCase(effective(conf, key));
   }
 
   /**
-   * Returns the value of a setting in a session, else in Hadoop's configuration if Spark has no
-   * setting of that name, else Spark's default, else an empty text.
+   * Returns a setting of a session, else of Hadoop if Spark has none of that name, else Spark's
+   * default, else an empty text.
    */
   static String effective(SQLConf conf, String key) {
     String value = conf.getConfString(key, null);
-    if (value == null && SQLConf$.MODULE$.getConfigEntry(key) != null) {
+    if (value == null && isKnown(key)) {
       value = conf.getConfString(key); // the default
     }
     if (value == null && !key.startsWith("spark.") && conf != DEFAULTS) {

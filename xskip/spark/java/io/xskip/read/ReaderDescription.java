@@ -9,14 +9,11 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
-/**
- * The format, options and schema of a DataFrameReader. The reader has no getters. Its fields are in
- * its own class or, from Spark 4 on, in its superclass.
- */
+/** The format, options and schema of a DataFrameReader, which has no getters. */
 public final class ReaderDescription {
   private ReaderDescription() {}
 
-  /** Returns the description of a DataFrameReader as JSON. The schema is empty if it has none. */
+  /** Returns the description of a DataFrameReader as JSON; the schema is empty if it has none. */
   public static String json(Object reader, SQLConf conf) throws Exception {
     Object format = field(reader, "source");
     if (format == null) {
@@ -42,8 +39,9 @@ public final class ReaderDescription {
         : (scala.collection.Map<?, ?>) options;
   }
 
-  /** Returns the value of a field. The Scala compiler prefixes the names of some fields. */
   private static Object field(Object object, String name) throws Exception {
+    // Fields are in the class or, from Spark 4 on, in its superclass. The Scala compiler prefixes
+    // the names of some.
     for (Class<?> type = object.getClass(); type != null; type = type.getSuperclass()) {
       for (Field field : type.getDeclaredFields()) {
         if (field.getName().equals(name) || field.getName().endsWith("$$" + name)) {
