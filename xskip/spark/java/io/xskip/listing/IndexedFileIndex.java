@@ -3,7 +3,9 @@ package io.xskip.listing;
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
 import io.xskip.common.RootNames;
+import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
 import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
@@ -13,6 +15,7 @@ import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.TableOrdinals;
 import java.lang.ref.SoftReference;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -29,43 +32,33 @@ import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
 /**
- * The files of a dataset as a snapshot of its index has them, except for some directories, which
- * were listed. Spark does not list the other directories. A file status is created only for files
- * that a query reads.
+ * The files of a dataset as a snapshot of its index has them, except for directories that were
+ * listed instead.
  */
 public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexLocation {
   private static final long BLOCK_SIZE = 128L << 20;
 
   private final long token;
   private final FileTable files;
-  private final FileIndex listedIndex;
+  private final FileIndex listedIndex; // the files in directories that were listed, or null
   private final Path root;
   private final RootNames names;
   private final String scheme;
   private final String authority;
-  private final byte[] replacedFiles;
+  private final byte[] replacedFiles; // a set bit: the file is in a directory that was listed
   private final StructType partitionSchema;
   private final InternalRow[] partitionValues;
   private IndexLocation indexLocation;
 
-  /** The statuses of the files that queries have read by answers about other files. */
+  // the statuses of the files that queries have read by answers about other files
   private volatile SoftReference<FileStatusWithMetadata[]> knownStatuses =
       new SoftReference<>(null);
 
-  /** The ordinals in the snapshot of the latest answer that was about other files, or null. */
-  private volatile TableOrdinals latestOrdinals = null;
+  private volatile TableOrdinals latestOrdinals = null; // of the latest answer about other files
 
   /**
-   * Creates the index of a dataset.
-   *
-   * @param token the number of the snapshot
-   * @param files the files of the snapshot
-   * @param listedIndex the files in the directories that were listed, or null if none was
-   * @param root the root of the dataset, as a key of {@link Paths}
-   * @param recordedRoot the root by which the snapshot names the files; it differs from {@code
-   *     root} if there are symbolic links in that
-   * @param replacedFiles a bitmap with the lowest bit of each byte first: a set bit means that the
-   *     file with this ordinal is in a directory that was listed
+   * Creates the index of a snapshot's files; root and recorded root, by which the snapshot names
+   * the files, are keys of {@link Paths}.
    */
   public IndexedFileIndex(
       long token,
@@ -93,11 +86,7 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
     }
   }
 
-  /**
-   * Sets where the index of the files is.
-   *
-   * @param directory the directory of the metadata, as a key of {@link Paths}
-   */
+  /** Sets the directory of the metadata, as a key of {@link Paths}. */
   public void useIndexAt(String directory) {
     indexLocation = IndexLocations.at(Paths.key(root), directory);
   }
@@ -109,21 +98,12 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
 
   /** Returns a relation that differs from another one in its file index, which is this one. */
   public HadoopFsRelation in(HadoopFsRelation relation) {
-    return new HadoopFsRelation(
-        this,
-        partitionSchema,
-        relation.dataSchema(),
-        relation.bucketSpec(),
-        relation.fileFormat(),
-        relation.options(),
-        relation.sparkSession());
+    return SparkCompat.withIndex(relation, this, partitionSchema);
   }
 
   @Override
   public Seq<Path> rootPaths() {
-    VectorBuilder<Path> paths = new VectorBuilder<>();
-    paths.$plus$eq(root);
-    return paths.result();
+    return (Seq<Path>) Scala.seq(Collections.singletonList(root));
   }
 
   @Override
@@ -133,32 +113,27 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
   }
 
   /**
-   * Returns the files of the partitions that match, without those that an answer rules out.
-   *
-   * @param answer the answer of Python, or null
+   * Returns the files of the partitions that match, without those that an answer rules out, which
+   * can be null.
    */
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters, PruningAnswer answer) {
-    VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
+    List<PartitionDirectory> directories = new ArrayList<>();
     addIndexed(partitionFilters, answer, directories);
     if (listedIndex != null) {
       Seq<PartitionDirectory> others = listedIndex.listFiles(partitionFilters, dataFilters);
       if (answer != null) {
         others = answer.filter(others, partitionSchema);
       }
-      scala.collection.Iterator<PartitionDirectory> iterator = others.iterator();
-      while (iterator.hasNext()) {
-        directories.$plus$eq((PartitionDirectory) iterator.next());
-      }
+      directories.addAll((List<PartitionDirectory>) Scala.list(others));
     }
-    return directories.result();
+    return (Seq<PartitionDirectory>) Scala.seq(directories);
   }
 
-  /** Adds the files of the snapshot, in a directory for each partition that has any. */
   private void addIndexed(
       Seq<Expression> partitionFilters,
       PruningAnswer answer,
-      VectorBuilder<PartitionDirectory> directories) {
+      List<PartitionDirectory> directories) {
     List<VectorBuilder<FileStatusWithMetadata>> statuses = new ArrayList<>();
     for (InternalRow values : partitionValues) {
       boolean isRead = matches(partitionFilters, values);
@@ -166,18 +141,17 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
     }
     addStatuses(answer, statuses);
     for (int i = 0; i < partitionValues.length; i++) {
-      if (statuses.get(i) == null) {
+      if (statuses.get(i) == null) { // the partition is not read
         continue;
       }
       Seq<FileStatusWithMetadata> partition =
           ((VectorBuilder<FileStatusWithMetadata>) statuses.get(i)).result();
       if (!partition.isEmpty()) {
-        directories.$plus$eq(new PartitionDirectory(partitionValues[i], partition));
+        directories.add(new PartitionDirectory(partitionValues[i], partition));
       }
     }
   }
 
-  /** Adds the status of each file to its partition; a partition that is not read is null. */
   private void addStatuses(
       PruningAnswer answer, List<VectorBuilder<FileStatusWithMetadata>> partitions) {
     boolean isOfOthers = answer != null && !answer.isOf(token);
@@ -204,12 +178,8 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
     }
   }
 
-  /**
-   * Returns the status of a file.
-   *
-   * @param known the statuses of earlier queries, or null
-   */
   private FileStatusWithMetadata listed(int i, FileStatusWithMetadata[] known) {
+    // A status is created only for a file that a query reads.
     FileStatusWithMetadata status = known == null ? null : known[i];
     if (status == null) {
       status = new FileStatusWithMetadata(status(i), Map$.MODULE$.<String, Object>empty());
@@ -230,9 +200,7 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
   }
 
   private boolean matches(Seq<Expression> partitionFilters, InternalRow values) {
-    scala.collection.Iterator<Expression> filters = partitionFilters.iterator();
-    while (filters.hasNext()) {
-      Expression filter = (Expression) filters.next();
+    for (Expression filter : Scala.list(partitionFilters)) {
       Expression bound = (Expression) filter.transformDown(new PartitionBinding(partitionSchema));
       if (!new InterpretedPredicate(bound).eval(values)) {
         return false;
@@ -251,14 +219,9 @@ public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexL
   public String[] inputFiles() {
     Seq<Expression> noFilters = new VectorBuilder<Expression>().result();
     List<String> names = new ArrayList<>();
-    scala.collection.Iterator<PartitionDirectory> directories =
-        listFiles(noFilters, noFilters).iterator();
-    while (directories.hasNext()) {
-      scala.collection.Iterator<FileStatusWithMetadata> statuses =
-          ((PartitionDirectory) directories.next()).files().iterator();
-      while (statuses.hasNext()) {
-        FileStatus status = ((FileStatusWithMetadata) statuses.next()).fileStatus();
-        names.add(status.getPath().toUri().toString());
+    for (PartitionDirectory directory : Scala.list(listFiles(noFilters, noFilters))) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        names.add(file.fileStatus().getPath().toUri().toString());
       }
     }
     return (String[]) names.toArray(new String[0]);

@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Replaces partition columns by references to the row of a partition's values. Columns are found by
- * name, as in Spark's listing.
+ * Replaces partition columns, found by name as in Spark's listing, by references to the row of a
+ * partition's values.
  */
 final class PartitionBinding extends NodeRewriter<Expression> {
   private final StructType partitionSchema;

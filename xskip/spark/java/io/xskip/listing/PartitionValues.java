@@ -28,11 +28,6 @@ final class PartitionValues {
 
   private PartitionValues() {}
 
-  /**
-   * Returns the row of a partition's values.
-   *
-   * @param json a JSON array with one element per partition column
-   */
   static InternalRow parse(String json, StructType partitionSchema) throws IOException {
     Object[] encoded = (Object[]) MAPPER.readValue(json, Object[].class);
     Object[] values = new Object[encoded.length];
