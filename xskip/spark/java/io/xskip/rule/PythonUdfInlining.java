@@ -11,17 +11,13 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Replaces the results of Python functions by the calls of the functions. Spark evaluates the calls
- * in a plan node of their own, and the conditions above that node refer to the results.
+ * Replaces the results of Python functions, to which the conditions above their plan node refer, by
+ * the calls.
  */
 final class PythonUdfInlining extends NodeRewriter<Expression> {
   private final Map<ExprId, Expression> callsByResult = new HashMap<>();
 
-  /**
-   * Creates the inlining of the calls that a plan node evaluates.
-   *
-   * @param evaluation a node for which {@link #isEvaluation} is true
-   */
+  /** Creates the inlining of the calls of a node for which {@link #isEvaluation} is true. */
   PythonUdfInlining(LogicalPlan evaluation) {
     // The first elements of BatchEvalPython and ArrowEvalPython are the calls and their results.
     Seq<?> calls = (Seq<?>) ((Product) evaluation).productElement(0);
@@ -31,7 +27,6 @@ final class PythonUdfInlining extends NodeRewriter<Expression> {
     }
   }
 
-  /** Returns whether a plan node evaluates Python functions. */
   static boolean isEvaluation(LogicalPlan plan) {
     return plan.getClass().getSimpleName().endsWith("EvalPython");
   }

@@ -15,11 +15,8 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The file index of an indexed relation of the first data source API. Its listing lacks the files
- * that the indexes rule out.
- *
- * <p>equals and hashCode delegate, because the reuse of exchanges and of cached plans compares the
- * relations of canonicalized scans.
+ * The file index of an indexed V1 relation, whose listing lacks the files that the indexes rule
+ * out.
  */
 final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   private final FileIndex delegate;
@@ -35,9 +32,8 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
     return context;
   }
 
-  /** Does nothing: each listing asks the indexes. */
   @Override
-  public void forgetListing() {}
+  public void forgetListing() {} // each listing asks the indexes
 
   @Override
   public Seq<Path> rootPaths() {
@@ -80,6 +76,7 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
     return SparkCompat.isTimeTravel(delegate);
   }
 
+  // The reuse of exchanges and of cached plans compares the relations of canonicalized scans.
   @Override
   public boolean equals(Object other) {
     return other instanceof SkippingFileIndex

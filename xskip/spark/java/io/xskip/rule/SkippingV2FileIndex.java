@@ -20,18 +20,15 @@ import scala.collection.immutable.Seq;
 import scala.collection.mutable.LinkedHashMap;
 
 /**
- * The file index of an indexed scan of the second data source API. FileScan requires a
- * PartitioningAwareFileIndex: this subclass delegates all abstract members, and does not use the
- * state of its superclass.
+ * The file index of an indexed V2 scan. FileScan requires a PartitioningAwareFileIndex, whose state
+ * is not used.
  */
 final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements SkippingIndex {
   private final PartitioningAwareFileIndex delegate;
   private final ScanContext context;
 
-  /**
-   * The latest listing, or null. Spark lists the files of a V2 scan more than once for each plan,
-   * and each optimized plan has its own instance of this class.
-   */
+  // The latest listing, or null. Spark lists the files of a V2 scan more than once for each plan,
+  // and each optimized plan has its own instance of this class.
   private Listing listing = null;
 
   SkippingV2FileIndex(
@@ -51,7 +48,7 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
     private final Seq<Expression> partitionFilters;
     private final Seq<Expression> dataFilters;
     private final String profile;
-    private final Seq<PartitionDirectory> directories;
+    final Seq<PartitionDirectory> directories;
 
     Listing(
         Seq<Expression> partitionFilters,
@@ -68,10 +65,6 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
       return this.partitionFilters.equals(partitionFilters)
           && this.dataFilters.equals(dataFilters)
           && this.profile.equals(profile);
-    }
-
-    Seq<PartitionDirectory> directories() {
-      return directories;
     }
   }
 
@@ -119,7 +112,7 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
           ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
       listing = new Listing(partitionFilters, dataFilters, profile, directories);
     }
-    return listing.directories();
+    return listing.directories;
   }
 
   @Override
