@@ -4,16 +4,13 @@ import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
-/**
- * The time that each of several accumulators takes for the rows of a file.
- *
- * <p>Column batches are timed as a whole. To time each row would cost more than most accumulators
- * do, so of single rows only every 64th is timed, and stands for all of them.
- */
+/** The time that each of several accumulators takes for the rows of a file. */
 final class AccumulatorClock {
-  /** The description that asks for the times, after those of the accumulators. */
+  // the description that asks for the times, after those of the accumulators
   static final String SPEC = "times";
 
+  // To time each row would cost more than most accumulators do, so of single rows only every 64th
+  // is timed, and stands for all of them. Column batches are timed as a whole.
   private static final int ROWS_PER_SAMPLE = 64;
 
   private final long[] nanos;
@@ -21,16 +18,13 @@ final class AccumulatorClock {
   private long rows = 0;
   private long samples = 0;
   private long last = 0;
-
-  /** The time that reading the clock takes itself, as of the latest timed row. */
-  private long ownNanos = 0;
+  private long ownNanos = 0; // for reading the clock, as of the latest timed row
 
   AccumulatorClock(int accumulators) {
     nanos = new long[accumulators];
     sampled = new long[accumulators];
   }
 
-  /** Begins a file. */
   void reset() {
     Arrays.fill(nanos, 0);
     Arrays.fill(sampled, 0);
@@ -56,7 +50,6 @@ final class AccumulatorClock {
     return rows % ROWS_PER_SAMPLE == 1;
   }
 
-  /** Begins to time the first accumulator for a single row. */
   void startRow() {
     samples++;
     long before = System.nanoTime();
@@ -64,7 +57,6 @@ final class AccumulatorClock {
     ownNanos = last - before;
   }
 
-  /** Ends the time of an accumulator for a single row, and begins that of the next one. */
   void stopRow(int accumulator) {
     long now = System.nanoTime();
     sampled[accumulator] += Math.max(0, now - last - ownNanos);

@@ -1,18 +1,8 @@
 package io.xskip.collect;
 
 /**
- * The description of an accumulator, which Python sends as {@code kind:column:type:limit:logRate}.
- *
- * <ul>
- *   <li>kind: {@code bounds}, {@code values}, {@code hashes}, {@code words}, {@code counts}, {@code
- *       ranges} or {@code boxes}
- *   <li>column: the position of the column in the DataFrame that the kernel reads
- *   <li>type: the type of the values, see {@link ValueType#parse}, or {@code array<type>} for the
- *       elements of arrays
- *   <li>limit: the maximum number of values, ranges or boxes, or the number of distinct values for
- *       which a Bloom filter is sized
- *   <li>logRate: the natural logarithm of the false positive rate of a Bloom filter
- * </ul>
+ * The description of an accumulator, in the form of [JVM-AC-1]; the type can be {@code
+ * array<type>}.
  */
 final class AccumulatorSpec {
   private static final String ARRAY_PREFIX = "array<";
@@ -23,7 +13,6 @@ final class AccumulatorSpec {
   private final int limit;
   private final double logRate;
 
-  /** Parses the text of a description. */
   AccumulatorSpec(String text) {
     String[] parts = text.split(":");
     kind = parts[0];
@@ -38,7 +27,6 @@ final class AccumulatorSpec {
     return column;
   }
 
-  /** Creates the accumulator. */
   Accumulator create() {
     if (kind.equals("boxes")) { // an array is a single point
       return new BoundingBoxes(limit);

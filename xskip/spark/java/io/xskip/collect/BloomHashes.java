@@ -9,15 +9,8 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A Bloom filter of the values of a file, in Spark's format.
- *
- * <p>If several tasks read parts of the file, the result is the list of distinct hashes instead,
- * because the filters of parts cannot be merged. The result columns are the hashes and the filter;
- * one of them is null.
- *
- * <p>The hashes of a value are a pair of 32-bit hashes in a long: the first hash is in the upper
- * half, and the second hash, whose seed is the first one, is in the lower half. Integers of all
- * types are hashed as longs.
+ * A Bloom filter in Spark's format, of a whole file, or the distinct hashes: filters of parts
+ * cannot be merged.
  */
 class BloomHashes extends Accumulator {
   private static final int FORMAT_VERSION = 1;
@@ -25,17 +18,10 @@ class BloomHashes extends Accumulator {
   private static final double LN_2 = Math.log(2);
 
   private final ValueType type;
-  private final int expectedValues;
-  private final double logRate;
+  private final int expectedValues; // for which filters are sized; 0: for the values of the file
+  private final double logRate; // the natural logarithm of the false positive rate
   private final DistinctLongs hashes = new DistinctLongs();
 
-  /**
-   * Creates the accumulator.
-   *
-   * @param expectedValues the number of distinct values for which filters are sized; 0 sizes a
-   *     filter for the values of its file
-   * @param logRate the natural logarithm of the false positive rate
-   */
   BloomHashes(ValueType type, int expectedValues, double logRate) {
     this.type = type;
     this.expectedValues = expectedValues;
@@ -59,7 +45,7 @@ class BloomHashes extends Accumulator {
     } else if (type.isBinary()) {
       addBinary(row, column);
     } else {
-      long number = type.readLong(row, column);
+      long number = type.readLong(row, column); // integers of all types are hashed as longs
       int first = Murmur3_x86_32.hashLong(number, 0);
       addPair(first, Murmur3_x86_32.hashLong(number, first));
     }
@@ -83,8 +69,7 @@ class BloomHashes extends Accumulator {
     }
   }
 
-  /** Adds a string or binary value of a row without an object for the value. */
-  private void addBytesOf(UnsafeRow row, int column) {
+  private void addBytesOf(UnsafeRow row, int column) { // without an object for the value
     long offsetAndLength = row.getLong(column);
     long offset = row.getBaseOffset() + (offsetAndLength >>> 32);
     addBytes(row.getBaseObject(), offset, (int) offsetAndLength);
@@ -96,7 +81,7 @@ class BloomHashes extends Accumulator {
     addPair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
   }
 
-  private void addPair(int first, int second) {
+  private void addPair(int first, int second) { // the first hash is the seed of the second one
     hashes.add(((long) first << 32) | (second & 0xFFFFFFFFL));
   }
 
@@ -110,18 +95,7 @@ class BloomHashes extends Accumulator {
     }
   }
 
-  /**
-   * Returns a serialized filter, as {@code xskip.types.bloom_bits} builds it.
-   *
-   * <p>The format is that of Spark's {@code BloomFilter.writeTo}, version 1, in big-endian order:
-   *
-   * <ul>
-   *   <li>int: version
-   *   <li>int: number of hash functions
-   *   <li>int: number of words
-   *   <li>long for each word: bits, the lowest bit first
-   * </ul>
-   */
+  /** Returns a serialized filter, as {@code xskip.types.bloom_bits} builds it. */
   private byte[] filter(long[] pairs) {
     int values = Math.max(expectedValues > 0 ? expectedValues : pairs.length, 1);
     double bitCount = Math.floor(-values * logRate / (LN_2 * LN_2));
@@ -130,6 +104,7 @@ class BloomHashes extends Accumulator {
     for (long pair : pairs) {
       setBits(words, functions, pair);
     }
+    // Spark's BloomFilter.writeTo, version 1, big-endian; the lowest bit of a word comes first
     ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + 8 * words.length);
     buffer.putInt(FORMAT_VERSION);
     buffer.putInt(functions);

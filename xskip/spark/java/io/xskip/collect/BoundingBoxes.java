@@ -5,14 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
 /**
- * Boxes that contain every point of a file, at most as many as a limit.
- *
- * <p>A point is an array of two doubles, x and y. If one of them is NULL, the point is in a box
- * without bounds on that side; if both are NULL, no box needs to contain the point. Coordinates are
- * compared in Spark's order, in which NaN is above all other numbers.
- *
- * <p>The result is one list of doubles with four numbers for each box: the least x, the greatest x,
- * the least y and the greatest y.
+ * Boxes, at most as many as a limit, that contain every point of a file: an array of two doubles, x
+ * and y.
  */
 final class BoundingBoxes extends Accumulator {
   private static final int MIN_X = 0;
@@ -25,9 +19,7 @@ final class BoundingBoxes extends Accumulator {
 
   private final int limit;
 
-  /** The boxes, with room for a new box beyond the capacity. */
-  private final double[][] boxes;
-
+  private final double[][] boxes; // with room for a new box beyond the capacity
   private int count;
 
   BoundingBoxes(int limit) {
@@ -50,12 +42,13 @@ final class BoundingBoxes extends Accumulator {
     ArrayData point = row.getArray(column);
     boolean hasX = !point.isNullAt(0);
     boolean hasY = !point.isNullAt(1);
-    if (!hasX && !hasY) {
+    if (!hasX && !hasY) { // no box needs to contain the point
       return;
     }
     double x = hasX ? ValueType.withoutNegativeZero(point.getDouble(0)) : 0;
     double y = hasY ? ValueType.withoutNegativeZero(point.getDouble(1)) : 0;
     double[] box = {
+      // NULL is without bounds on its side; in Spark's order NaN is above all other numbers
       hasX ? x : Double.NEGATIVE_INFINITY,
       hasX ? x : Double.NaN,
       hasY ? y : Double.NEGATIVE_INFINITY,
@@ -121,7 +114,7 @@ final class BoundingBoxes extends Accumulator {
     boxes[second] = boxes[count];
   }
 
-  /** Returns the sum of a box's sides, each as a fraction of the same side of another box. */
+  // the sum of a box's sides, each as a fraction of the same side of another box
   private static double relativeSize(double[] box, double[] all) {
     return relativeSide(box[MAX_X] - box[MIN_X], all[MAX_X] - all[MIN_X])
         + relativeSide(box[MAX_Y] - box[MIN_Y], all[MAX_Y] - all[MIN_Y]);

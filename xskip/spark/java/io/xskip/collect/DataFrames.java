@@ -1,26 +1,21 @@
 package io.xskip.collect;
 
+import io.xskip.common.Scala;
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
-/**
- * The creation of DataFrames by methods that Spark does not declare public.
- *
- * <p>The classes of DataFrames and sessions differ between Spark 3 and 4, so the methods are found
- * by their names.
- */
+/** The creation of DataFrames by methods that Spark does not declare public. */
 public final class DataFrames {
   private DataFrames() {}
 
   /**
-   * Returns the DataFrame of a plan: {@code Dataset.ofRows}.
-   *
-   * @param dataFrameClass the class of DataFrames, whose companion object has the method
+   * Returns the DataFrame of a plan: {@code Dataset.ofRows} of the companion object of the class of
+   * DataFrames.
    */
   public static Object ofPlan(Class<?> dataFrameClass, Object session, LogicalPlan plan)
       throws Exception {
@@ -31,14 +26,9 @@ public final class DataFrames {
     return method.invoke(module, session, plan);
   }
 
-  /** Returns the DataFrame of SQL expressions over another DataFrame. */
   static Object selectExpr(Object df, String[] expressions) throws Exception {
-    VectorBuilder<String> texts = new VectorBuilder<>();
-    for (String expression : expressions) {
-      texts.$plus$eq(expression);
-    }
-    Seq<String> sequence = (Seq<String>) texts.result();
-    return df.getClass().getMethod("selectExpr", Seq.class).invoke(df, sequence);
+    Object texts = Scala.seq(Arrays.asList(expressions));
+    return df.getClass().getMethod("selectExpr", Seq.class).invoke(df, texts);
   }
 
   /** Returns the DataFrame of rows: {@code SparkSession.internalCreateDataFrame}. */
@@ -49,6 +39,7 @@ public final class DataFrames {
     return method.invoke(session, rows, schema, isStreaming);
   }
 
+  // The classes of DataFrames and sessions differ between Spark 3 and 4.
   private static Method method(Class<?> owner, String name, int parameterCount)
       throws NoSuchMethodException {
     for (Method method : owner.getMethods()) {

@@ -2,30 +2,16 @@ package io.xskip.collect;
 
 import java.util.Arrays;
 
-/**
- * A set of longs whose bits are well mixed, such as hashes.
- *
- * <p>The set appends new values to an array. When the array is full, the set partitions the values
- * by their bits, and removes duplicates from each partition with a hash table that fits into the
- * processor's cache. A single hash table of all values would miss the cache at each addition.
- */
+/** A set of longs whose bits are well mixed, such as hashes. */
 final class DistinctLongs {
   private static final int LEAST_CAPACITY = 4096;
 
-  /** The number of values up to which a set has a single partition. */
-  private static final int PARTITION_SIZE = 2048;
-
-  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
-  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+  private static final int PARTITION_SIZE = 2048; // up to which a set has a single partition
 
   private long[] values = new long[LEAST_CAPACITY];
   private int size = 0;
-
-  /** The values in the order of their partitions, see {@link #partition}. */
-  private long[] partitioned = new long[LEAST_CAPACITY];
-
-  /** A hash table with open addressing, in which 0 is an empty slot. */
-  private long[] table = new long[2 * PARTITION_SIZE];
+  private long[] partitioned = new long[LEAST_CAPACITY]; // the values in order of their partitions
+  private long[] table = new long[2 * PARTITION_SIZE]; // open addressing, 0 is an empty slot
 
   void add(long value) {
     if (size == values.length) {
@@ -45,10 +31,8 @@ final class DistinctLongs {
   }
 
   /**
-   * Removes all values.
-   *
-   * <p>The set keeps its capacity for the next file, which probably has as many values. The
-   * capacity shrinks if the values needed only a small part of it.
+   * Removes all values, and keeps the capacity for the next file unless the values needed only a
+   * small part of it.
    */
   void clear() {
     if (values.length > LEAST_CAPACITY && size * 8L < values.length) {
@@ -58,6 +42,8 @@ final class DistinctLongs {
     size = 0;
   }
 
+  // A single hash table of all values would miss the processor's cache at each addition. So new
+  // values are appended, and duplicates removed from one partition after the other.
   private void removeDuplicates() {
     int bits = 0;
     while (size >> bits > PARTITION_SIZE) {
@@ -79,10 +65,8 @@ final class DistinctLongs {
   }
 
   /**
-   * Copies the values to {@link #partitioned}, ordered by the highest bits of their hashes.
-   *
-   * @param bits the number of those bits, at least 1
-   * @return the end of each partition
+   * Copies the values to {@link #partitioned} by the highest bits of their hashes, and returns the
+   * end of each partition.
    */
   private int[] partition(int bits) {
     if (partitioned.length < size) {
@@ -107,18 +91,16 @@ final class DistinctLongs {
   }
 
   private static int partitionOf(long value, int bits) {
-    return (int) ((value * MULTIPLIER) >>> (64 - bits));
+    return (int) ((value * LongSet.MULTIPLIER) >>> (64 - bits));
   }
 
   /**
-   * Appends the distinct values of a partition to {@link #values}, except 0.
-   *
-   * <p>The source can be {@link #values} itself: the position of an appended value is never beyond
-   * the position that the loop reads.
-   *
-   * @return whether the partition contains 0
+   * Appends the distinct values of a partition to {@link #values}, except 0, and returns whether it
+   * contains 0.
    */
   private boolean appendDistinct(long[] source, int start, int end) {
+    // The source can be the values themselves: the position of an appended value is never beyond
+    // the position that the loop reads.
     int capacity = emptyTable(end - start);
     boolean hasZero = false;
     for (int i = start; i < end; i++) {
@@ -127,7 +109,7 @@ final class DistinctLongs {
         hasZero = true;
         continue;
       }
-      int slot = (int) ((value * MULTIPLIER) >>> 16) & (capacity - 1);
+      int slot = (int) ((value * LongSet.MULTIPLIER) >>> 16) & (capacity - 1);
       while (table[slot] != 0L && table[slot] != value) {
         slot = (slot + 1) & (capacity - 1);
       }
@@ -140,8 +122,7 @@ final class DistinctLongs {
     return hasZero;
   }
 
-  /** Empties the part of {@link #table} that a number of values needs, and returns its length. */
-  private int emptyTable(int count) {
+  private int emptyTable(int count) { // returns the length of the part that the count needs
     int capacity = PARTITION_SIZE;
     while (capacity < count * 2) {
       capacity *= 2;

@@ -3,8 +3,8 @@ package io.xskip.collect;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 
 /**
- * The least and the greatest floating-point number, in Spark's order: NaN equals itself and is
- * above all other numbers, and -0.0 equals 0.0.
+ * The least and the greatest floating-point number, in Spark's order: -0.0 equals 0.0, NaN is above
+ * all others.
  */
 final class DoubleBounds extends Accumulator {
   private final ValueType type;

@@ -5,6 +5,7 @@ import io.xskip.catalyst.ExpressionEncoder;
 import io.xskip.common.Bytes;
 import io.xskip.common.Json;
 import io.xskip.common.Paths;
+import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
@@ -19,6 +20,7 @@ import io.xskip.read.ReadProfile;
 import io.xskip.read.ReadSchema;
 import java.io.StringWriter;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.rdd.RDD;
@@ -43,21 +45,15 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
 /**
- * A dataset of files as a DataFrame of the user reads it.
- *
- * <p>Python lists the files of the dataset, reads subsets of them with the same options, and runs
- * accumulators over their rows.
+ * A dataset of files as a DataFrame of the user reads it, whose files Python lists, reads and runs
+ * accumulators over.
  */
 public final class FileRelation {
-  /**
-   * The column that {@link #subset} adds as the last partition column: the ordinal of the file in
-   * the listing.
-   */
+  // the last partition column that subset adds: the ordinal of the file in the listing
   private static final String ORDINAL = "__xskip_file";
 
   private final Class<?> dataFrameClass;
@@ -68,8 +64,8 @@ public final class FileRelation {
   private FileListing listing = null;
 
   /**
-   * Resolves the dataset of a DataFrame that reads files and does nothing else. The session of the
-   * DataFrame decides how the dataset is read, whatever session the calling thread has.
+   * Resolves the dataset of a DataFrame that only reads files. Its session decides how, whatever
+   * the thread's is.
    */
   public FileRelation(Object df) throws Exception {
     dataFrameClass = df.getClass();
@@ -87,7 +83,7 @@ public final class FileRelation {
     relation = kind == null ? (HadoopFsRelation) logical.relation() : null;
   }
 
-  /** Returns the plan below aliases and below the projection that pads CHAR columns. */
+  // The plan below aliases and below the projection that pads CHAR columns.
   private static LogicalPlan source(LogicalPlan analyzed) {
     LogicalPlan plan = analyzed;
     while (plan.children().length() == 1) {
@@ -101,21 +97,13 @@ public final class FileRelation {
   }
 
   /**
-   * Returns a text that names what the DataFrame reads, or null if it reads files of a format and a
-   * file index that are supported.
+   * Returns the name of what the DataFrame reads, or null for a supported format and file index.
    */
   public String kind() {
     return kind;
   }
 
-  /**
-   * Describes the dataset as a JSON object.
-   *
-   * <p>{@code roots} are the root paths, {@code partitions} the partition columns as Spark's schema
-   * JSON, {@code profile} the fields of {@link ReadProfile}, {@code corrupt} and {@code
-   * corruptOfAll} the SQL of {@link CorruptRecords#condition}, and {@code locations} the possible
-   * locations of the metadata; there are none unless the dataset has a single root.
-   */
+  /** Describes the dataset as a JSON object. */
   public String description() throws Exception {
     Seq<Path> roots = relation.location().rootPaths();
     StringWriter text = new StringWriter();
@@ -127,10 +115,12 @@ public final class FileRelation {
       json.writeString(roots.apply(i).toString());
     }
     json.writeEndArray();
+    // Spark's schema JSON
     json.writeStringField("partitions", relation.partitionSchema().json());
     json.writeStringField("profile", ReadProfile.of(relation).json(SparkCompat.conf(session)));
     json.writeStringField("corrupt", corruptRecords(false));
     json.writeStringField("corruptOfAll", corruptRecords(true));
+    // the possible locations of the metadata
     json.writeStringField("locations", roots.length() == 1 ? locations() : "[]");
     json.writeEndObject();
     json.close();
@@ -151,10 +141,6 @@ public final class FileRelation {
         format(), relation.dataSchema(), relation.options(), conf, ofAll);
   }
 
-  /**
-   * Returns the possible locations of the metadata as JSON: the locations of the table, if the
-   * dataset is a table, then those of its root path.
-   */
   private String locations() throws Exception {
     CatalogMetadata.forget(); // a build must not use remembered properties of databases
     SkippingSettings settings = new SkippingSettings(session);
@@ -181,23 +167,16 @@ public final class FileRelation {
   }
 
   /**
-   * Returns the relation with the files of a snapshot in place of its own files.
-   *
-   * @param token the number of the snapshot
-   * @param files the files of the snapshot
-   * @param root the root of the dataset
-   * @param recordedRoot the root by which the snapshot names the files
-   * @param replaced the bits of the snapshot's files that the relation leaves out
-   * @param partitions the partition columns in DDL; empty without partition columns
-   * @param includeListed whether the result also has the files that the relation lists
+   * Returns the relation with the files of a snapshot, and with those that it lists if {@code
+   * includeListed}.
    */
   public HadoopFsRelation trusting(
       long token,
       FileTable files,
       String root,
-      String recordedRoot,
-      byte[] replaced,
-      String partitions,
+      String recordedRoot, // by which the snapshot names the files
+      byte[] replaced, // the bits of the snapshot's files that the relation leaves out
+      String partitions, // the partition columns in DDL; empty without partition columns
       boolean includeListed)
       throws Exception {
     FileIndex listed = includeListed ? relation.location() : null;
@@ -221,14 +200,9 @@ public final class FileRelation {
   }
 
   private List<PartitionDirectory> list() {
-    List<PartitionDirectory> directories = new ArrayList<>();
     Seq<Expression> noFilters = (Seq<Expression>) new VectorBuilder<Expression>().result();
-    Iterator<PartitionDirectory> listed =
-        relation.location().listFiles(noFilters, noFilters).iterator();
-    while (listed.hasNext()) {
-      directories.add((PartitionDirectory) listed.next());
-    }
-    return directories;
+    return (List<PartitionDirectory>)
+        Scala.list(relation.location().listFiles(noFilters, noFilters));
   }
 
   /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */
@@ -242,11 +216,8 @@ public final class FileRelation {
   }
 
   /**
-   * Returns a DataFrame over a subset of the files, with the additional column {@link #ORDINAL}.
-   *
-   * @param bits a bit for each file of the listing, the lowest bit of each byte first
-   * @param asTexts whether the DataFrame has the texts of timestamps, which files of CSV, JSON and
-   *     XML contain
+   * Returns a DataFrame over the files whose bits, the lowest of a byte first, are set, with the
+   * column {@link #ORDINAL}.
    */
   public Object subset(byte[] bits, boolean asTexts) throws Exception {
     StructType schema = withoutPadding(relation.dataSchema());
@@ -255,6 +226,7 @@ public final class FileRelation {
             new FileSubset(relation.location(), chosenFiles(bits)),
             relation.partitionSchema().add(ORDINAL, DataTypes.IntegerType),
             CorruptRecords.readable(
+                // files of CSV, JSON and XML contain the texts of timestamps
                 format(), asTexts ? ReadSchema.withTexts(schema) : schema, corruptName()),
             Option.empty(),
             relation.fileFormat(),
@@ -269,16 +241,12 @@ public final class FileRelation {
     List<PartitionDirectory> chosen = new ArrayList<>();
     int ordinal = 0;
     for (PartitionDirectory directory : listing().directories()) {
-      Iterator<FileStatusWithMetadata> files = directory.files().iterator();
-      while (files.hasNext()) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         if (Bytes.isSet(bits, 0, ordinal)) {
-          VectorBuilder<FileStatusWithMetadata> single = new VectorBuilder<>();
-          single.$plus$eq(file);
           chosen.add(
               new PartitionDirectory(
                   withOrdinal(directory.values(), ordinal),
-                  (Seq<FileStatusWithMetadata>) single.result()));
+                  (Seq<FileStatusWithMetadata>) Scala.seq(Collections.singletonList(file))));
         }
         ordinal++;
       }
@@ -297,7 +265,7 @@ public final class FileRelation {
     return new GenericInternalRow(values);
   }
 
-  /** Returns a schema without the metadata of CHAR columns, with which Spark pads their values. */
+  // Spark pads the values of CHAR columns by their metadata.
   private static StructType withoutPadding(StructType schema) {
     StructField[] fields = (StructField[]) schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
@@ -313,19 +281,14 @@ public final class FileRelation {
   }
 
   /**
-   * Returns a DataFrame of the results of accumulators, with a row for each file or part of a file
-   * that a task reads.
-   *
-   * @param subset the result of {@link #subset}
-   * @param selection the SQL of {@link #ORDINAL} and of the columns of the accumulators, separated
-   *     by NUL
-   * @param specs the accumulators, one on each line, see {@link AccumulatorSpec}
-   * @param schemaJson the schema of the results
+   * Returns the results of accumulators, one {@link AccumulatorSpec} a line, over {@link #subset},
+   * a row per part of a file.
    */
   public Object accumulate(Object subset, String selection, String specs, String schemaJson)
       throws Exception {
     Option<SparkSession> before = SparkCompat.enter(session);
     try {
+      // the SQL of the ordinal and of the accumulators' columns, separated by NUL
       Object rows = DataFrames.selectExpr(subset, selection.split("\u0000"));
       ScanRows scan = new ScanRows(SparkCompat.execution(rows));
       RDD<InternalRow> results = scan.accumulate(specs.split("\n"));

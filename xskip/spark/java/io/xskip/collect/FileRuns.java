@@ -9,37 +9,24 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * The results of accumulators for each run of rows of the same file.
- *
- * <p>The input consists of rows, or of column batches, each of which has rows of a single file. A
- * scan reuses the memory of a row or batch for the next one, so the accumulators receive each of
- * them before this iterator requests the next.
+ * The results of accumulators for each run of rows of the same file, from rows or from batches of a
+ * single file each.
  */
 final class FileRuns implements Iterator<InternalRow> {
   private final Iterator<?> pieces;
   private final Accumulator[] accumulators;
-
-  /** The position in the rows of each accumulator's column. */
-  private final int[] columns;
-
+  private final int[] columns; // the position in the rows of each accumulator's column
   private final int ordinalColumn;
   private final Set<Integer> splitFiles;
+  private final AccumulatorClock clock; // null if the times are not wanted
+  private final int width; // the number of result columns
 
-  /** The clock of the accumulators, or null if their times are not wanted. */
-  private final AccumulatorClock clock;
-
-  /** The number of result columns. */
-  private final int width;
-
-  /** The first row or batch of the next run, or null if it is yet to be read. */
+  // The first row or batch of the next run, or null if it is yet to be read. A scan reuses the
+  // memory of a piece for the next one, so the accumulators receive each before the next is
+  // requested.
   private Object piece = null;
 
-  /**
-   * Creates the iterator; see {@link AccumulatorKernel} for the parameters.
-   *
-   * @param splitFiles the ordinals of the files that several tasks read, or null if they are
-   *     unknown
-   */
+  /** Creates the iterator; see {@link AccumulatorKernel} for the parameters. */
   FileRuns(Iterator<?> pieces, String[] specs, int[] positions, Set<Integer> splitFiles) {
     this.pieces = pieces;
     this.splitFiles = splitFiles;
@@ -93,7 +80,6 @@ final class FileRuns implements Iterator<InternalRow> {
     return result(file);
   }
 
-  /** Returns the ordinal of the file of the current piece. */
   private int ordinal() {
     return piece instanceof ColumnarBatch
         ? ((ColumnarBatch) piece).column(ordinalColumn).getInt(0)

@@ -1,5 +1,6 @@
 package io.xskip.collect;
 
+import io.xskip.common.Scala;
 import io.xskip.files.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,9 +10,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
 /** A file index that lists a fixed subset of the files of another index. */
 final class FileSubset extends SimpleFileIndex {
@@ -22,18 +21,14 @@ final class FileSubset extends SimpleFileIndex {
 
   FileSubset(FileIndex delegate, List<PartitionDirectory> chosen) {
     this.delegate = delegate;
-    VectorBuilder<PartitionDirectory> builder = new VectorBuilder<>();
     long total = 0;
     for (PartitionDirectory directory : chosen) {
-      builder.$plus$eq(directory);
-      Iterator<FileStatusWithMetadata> files = directory.files().iterator();
-      while (files.hasNext()) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         names.add(file.fileStatus().getPath().toString());
         total += file.fileStatus().getLen();
       }
     }
-    directories = (Seq<PartitionDirectory>) builder.result();
+    directories = (Seq<PartitionDirectory>) Scala.seq(chosen);
     sizeInBytes = total;
   }
 
@@ -61,10 +56,5 @@ final class FileSubset extends SimpleFileIndex {
   @Override
   public StructType partitionSchema() {
     return delegate.partitionSchema();
-  }
-
-  /** Returns false; {@code FileIndex} declares the method from Spark 4.3 on. */
-  public boolean isTimeTravel() {
-    return false;
   }
 }

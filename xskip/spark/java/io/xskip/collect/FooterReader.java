@@ -9,15 +9,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * The Parquet footers of many files, which several threads read from any file system.
- *
- * <p>A footer is the end of a file, from the first byte of the footer's metadata. It is empty if
- * the file cannot be read or is not a Parquet file with a plaintext footer.
+ * The Parquet footers of many files, which several threads read; empty if a file cannot be read or
+ * has none.
  */
 public final class FooterReader {
   private final byte[][] footers;
 
-  /** Reads the footers of files with a number of threads. */
   public FooterReader(String[] paths, int threads) {
     footers = new byte[paths.length][];
     ExecutorService executor = Executors.newFixedThreadPool(Math.max(1, threads));

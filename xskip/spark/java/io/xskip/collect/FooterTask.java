@@ -9,27 +9,13 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/**
- * Reads the Parquet footer of one file.
- *
- * <p>A Parquet file ends with:
- *
- * <ul>
- *   <li>the footer's metadata
- *   <li>int, little-endian: the length of the metadata
- *   <li>4 bytes: {@code PAR1}, or {@code PARE} if the footer is encrypted
- * </ul>
- */
+/** Reads the Parquet footer of one file: the end from the footer's metadata on. */
 final class FooterTask implements Callable<byte[]> {
-  /** The bytes that the first request reads; most footers are shorter. */
-  private static final int FIRST_READ = 1 << 16;
-
+  private static final int FIRST_READ = 1 << 16; // bytes; most footers are shorter
   private static final int MAX_FOOTER = 1 << 28;
+  private static final int MIN_FILE = 12; // the magic bytes twice, and a length
 
-  /** The length of the shortest Parquet file: the magic bytes twice, and a length. */
-  private static final int MIN_FILE = 12;
-
-  /** The length of the metadata's length and the magic bytes. */
+  // the length of the metadata as int, and PAR1, or PARE if the footer is encrypted
   private static final int TRAILER = 8;
 
   private static final byte[] NONE = new byte[0];
@@ -40,7 +26,6 @@ final class FooterTask implements Callable<byte[]> {
     this.path = path;
   }
 
-  /** Returns the end of the file from its footer on, or no bytes if the file has no footer. */
   @Override
   public byte[] call() throws Exception {
     Path file = new Path(path);

@@ -6,22 +6,16 @@ import java.util.Arrays;
 final class LongSet {
   private static final int LEAST_CAPACITY = 4096;
 
-  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
-  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+  // the multiplier of Fibonacci hashing: 2^64 divided by the golden ratio
+  static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
 
-  /** The values except 0, which is an empty slot. */
-  private long[] table = new long[LEAST_CAPACITY];
-
-  /** The number of values in {@link #table}. */
-  private int used;
-
+  private long[] table = new long[LEAST_CAPACITY]; // the values except 0, which is an empty slot
+  private int used; // the number of values in the table
   private boolean hasZero;
 
   /**
-   * Removes all values.
-   *
-   * <p>The set keeps its capacity for the next file, which probably has as many values. The
-   * capacity shrinks if the values needed only a small part of it.
+   * Removes all values, and keeps the capacity for the next file unless the values needed only a
+   * small part of it.
    */
   void clear() {
     if (table.length > LEAST_CAPACITY && used * 8L < table.length) {

@@ -4,9 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 
 /**
- * The distinct numbers or Booleans as a list, or null if there are more of them than a limit.
- *
- * <p>Both zeros are the same value, and all NaNs are the same value.
+ * The distinct numbers or Booleans (all zeros are one, and all NaNs), or null if there are more
+ * than a limit.
  */
 final class NumberValues extends Accumulator {
   private final ValueType type;

@@ -6,15 +6,11 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The least and the greatest string, binary value or decimal, in Spark's order: strings and binary
- * values compare by their unsigned bytes.
+ * The least and the greatest string, binary value (by unsigned bytes) or decimal, in Spark's order.
  */
 final class ObjectBounds extends Accumulator {
   private final ValueType type;
-
-  /** The least value, or null before the first value. */
-  private Object lower;
-
+  private Object lower; // null before the first value
   private Object upper;
 
   ObjectBounds(ValueType type) {

@@ -12,29 +12,20 @@ import org.apache.spark.unsafe.array.ByteArrayMethods;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The distinct strings, binary values or decimals as a list, or null if there are more of them than
- * a limit.
+ * The distinct strings, binary values or decimals, or null if there are more of them than a limit.
  */
 final class ObjectValues extends Accumulator {
-  /** The binary logarithm of the number of recent strings. */
-  private static final int RECENT_BITS = 6;
-
-  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
-  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+  private static final int RECENT_BITS = 6; // the binary logarithm of the number of recent strings
 
   private final ValueType type;
   private final int limit;
 
-  /** The distinct values, each of them mapped to itself; binary values as byte buffers. */
+  // the distinct values, each of them mapped to itself; binary values as byte buffers
   private final Map<Object, Object> values = new HashMap<>();
 
-  /**
-   * Strings of {@link #values} that a row had recently, by a hash of their first bytes and their
-   * length. A string that repeats soon is found here without an object for the new string.
-   */
+  // Strings of the values that a row had recently, by a hash of their first bytes and their length.
+  // A string that repeats soon is found here without an object for the new string.
   private final UTF8String[] recent = new UTF8String[1 << RECENT_BITS];
-
-  /** The first bytes of each string in {@link #recent}. */
   private final long[] recentFirstBytes = new long[1 << RECENT_BITS];
 
   private boolean isOverLimit;
@@ -78,23 +69,22 @@ final class ObjectValues extends Accumulator {
     }
   }
 
-  /** Adds a string of a row whose memory is padded with zeros to a multiple of 8 bytes. */
   private void addStringOf(UnsafeRow row, int column) {
     Object base = row.getBaseObject();
     long offsetAndLength = row.getLong(column);
     long offset = row.getBaseOffset() + (offsetAndLength >>> 32);
     int length = (int) offsetAndLength;
+    // the memory is padded with zeros to a multiple of 8 bytes
     long firstBytes = length == 0 ? 0L : Platform.getLong(base, offset);
     addString(base, offset, length, firstBytes);
   }
 
   /**
-   * Adds a string that lies in memory, in Spark's addressing of {@link Platform}.
-   *
-   * @param firstBytes the first 8 bytes of the string, padded with zeros if it is shorter
+   * Adds a string in memory, in Spark's addressing of {@link Platform}; its first 8 bytes are
+   * padded with zeros.
    */
   private void addString(Object base, long offset, int length, long firstBytes) {
-    int slot = (int) (((firstBytes + length) * MULTIPLIER) >>> (64 - RECENT_BITS));
+    int slot = (int) (((firstBytes + length) * LongSet.MULTIPLIER) >>> (64 - RECENT_BITS));
     UTF8String candidate = recent[slot];
     if (candidate != null
         && recentFirstBytes[slot] == firstBytes

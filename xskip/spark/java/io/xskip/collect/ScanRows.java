@@ -21,9 +21,6 @@ import scala.collection.immutable.Seq;
 
 /**
  * The rows of a DataFrame over files, and the position of each of the DataFrame's columns in them.
- *
- * <p>If the plan only selects columns of a scan, these are the scan's own rows, or its column
- * batches if it has them: Spark's projection would copy every row.
  */
 final class ScanRows {
   private final RDD<?> rows;
@@ -34,6 +31,8 @@ final class ScanRows {
     FileSourceScanExec scan = projectedScan(plan);
     int[] selected =
         scan == null ? null : selectedColumns(((ProjectExec) plan).projectList(), scan.output());
+    // Of a plan that only selects columns, the scan's own rows or column batches are taken: Spark's
+    // projection would copy every row.
     if (selected == null) {
       rows = execution.toRdd();
       positions = inOrder(plan.output().length());
@@ -44,9 +43,8 @@ final class ScanRows {
   }
 
   /**
-   * Returns the results of accumulators over the rows, as a job that has yet to run.
-   *
-   * @param specs the accumulators, see {@link AccumulatorSpec}
+   * Returns the results of accumulators, see {@link AccumulatorSpec}, over the rows, as a job that
+   * has yet to run.
    */
   @SuppressWarnings("unchecked") // the kernel accepts an iterator over objects of any class
   RDD<InternalRow> accumulate(String[] specs) {
@@ -57,7 +55,7 @@ final class ScanRows {
 
   /**
    * Returns the ordinals of the files that are read in parts, or null if Spark's tasks do not show
-   * their files. The ordinal is the last partition value of a file.
+   * their files.
    */
   private HashSet<Integer> splitFiles() {
     HashSet<Integer> split = new HashSet<>();
@@ -67,6 +65,7 @@ final class ScanRows {
       }
       for (PartitionedFile file : ((FilePartition) task).files()) {
         InternalRow values = file.partitionValues();
+        // the last partition value is the ordinal
         if (file.start() != 0 || file.length() != file.fileSize()) {
           split.add(Integer.valueOf(values.getInt(values.numFields() - 1)));
         }
@@ -75,8 +74,7 @@ final class ScanRows {
     return split;
   }
 
-  /** Returns the scan below a projection, or null if the plan is anything else. */
-  private static FileSourceScanExec projectedScan(SparkPlan plan) {
+  private static FileSourceScanExec projectedScan(SparkPlan plan) { // null for all other plans
     if (!(plan instanceof ProjectExec)) {
       return null;
     }
@@ -100,8 +98,8 @@ final class ScanRows {
   }
 
   /**
-   * Returns the position of the column that each expression selects, or null if an expression does
-   * more than that.
+   * Returns the position of the column that each expression selects, or null if one does more than
+   * that.
    */
   private static int[] selectedColumns(Seq<NamedExpression> expressions, Seq<Attribute> columns) {
     int[] positions = new int[expressions.length()];

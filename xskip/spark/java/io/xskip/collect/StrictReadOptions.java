@@ -1,16 +1,14 @@
 package io.xskip.collect;
 
+import io.xskip.common.Scala;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.api.python.PythonUtils;
-import scala.Tuple2;
-import scala.collection.Iterator;
 
 /**
- * The options under which a reader fails at data that it cannot read.
- *
- * <p>If a build passed over such data, its statistics would lack values that a later query reads.
+ * The options under which a reader fails at data that it cannot read: statistics would lack values
+ * of a later query.
  */
 final class StrictReadOptions {
   private static final Map<String, String> STRICT = strictOptions();
@@ -33,11 +31,9 @@ final class StrictReadOptions {
   static scala.collection.immutable.Map<String, String> of(
       scala.collection.immutable.Map<String, String> given) {
     Map<String, String> options = new LinkedHashMap<>();
-    Iterator<Tuple2<String, String>> entries = given.iterator();
-    while (entries.hasNext()) {
-      Tuple2<String, String> entry = (Tuple2<String, String>) entries.next();
-      if (!STRICT.containsKey(entry._1())) {
-        options.put((String) entry._1(), (String) entry._2());
+    for (Map.Entry<Object, Object> entry : Scala.map(given).entrySet()) {
+      if (!STRICT.containsKey(entry.getKey())) {
+        options.put((String) entry.getKey(), (String) entry.getValue());
       }
     }
     options.putAll(STRICT);

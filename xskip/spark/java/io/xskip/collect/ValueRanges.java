@@ -6,32 +6,20 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 
 /**
- * Ranges that contain every number of a file, at most as many as a limit, separated by the widest
+ * Ranges, at most as many as a limit, that contain every number of a file, separated by the widest
  * gaps.
- *
- * <p>Ranges are pairs of longs in Spark's order of the values: see {@link #toOrdered} for
- * floating-point numbers; a decimal is its unscaled value. The result is one list of the lower and
- * the upper end of each range in turn, in ascending order.
- *
- * <p>New values become ranges of their own. When the arrays are full, narrow gaps are closed.
  */
 final class ValueRanges extends Accumulator {
   private static final int CAPACITY = 8192;
-
-  /** The number of ranges that remain when the arrays are full. */
-  private static final int REDUCED_SIZE = 1024;
+  private static final int REDUCED_SIZE = 1024; // the ranges that remain when the arrays are full
 
   private final ValueType type;
-  private final int limit;
+  private final int limit; // at least 2
+  // in Spark's order of the values: as toOrdered returns them, or unscaled values of decimals
   private final long[] lower = new long[CAPACITY];
   private final long[] upper = new long[CAPACITY];
   private int size;
 
-  /**
-   * Creates the accumulator.
-   *
-   * @param limit the maximum number of ranges, at least 2
-   */
   ValueRanges(ValueType type, int limit) {
     this.type = type;
     this.limit = limit;
@@ -76,15 +64,14 @@ final class ValueRanges extends Accumulator {
   }
 
   /**
-   * Returns a long for a double so that the longs have Spark's order of the doubles: both zeros are
-   * equal, and NaN is above all other numbers.
+   * Returns a long for a double so that the longs have Spark's order: both zeros are equal, and NaN
+   * is above all.
    */
   private static long toOrdered(double number) {
     long bits = ValueType.canonicalBits(number);
     return bits < 0 ? bits ^ Long.MAX_VALUE : bits;
   }
 
-  /** Returns the bits of the double with a result of {@link #toOrdered}. */
   private static long toBits(long ordered) {
     return ordered < 0 ? ordered ^ Long.MAX_VALUE : ordered;
   }
@@ -154,8 +141,7 @@ final class ValueRanges extends Accumulator {
     }
   }
 
-  /** Returns the distance of two values; NaN is as far from numbers as infinity is. */
-  private double gap(long from, long to) {
+  private double gap(long from, long to) { // NaN is as far from numbers as infinity is
     double distance = toNumber(to) - toNumber(from);
     return Double.isNaN(distance) ? Double.POSITIVE_INFINITY : distance;
   }
@@ -182,7 +168,6 @@ final class ValueRanges extends Accumulator {
     return type.box(type.isFloatingPoint() ? toBits(value) : value);
   }
 
-  /** The order of positions of ranges by the lower ends of the ranges. */
   private static final class ByLowerEnd implements Comparator<Object> {
     private final long[] lows;
 

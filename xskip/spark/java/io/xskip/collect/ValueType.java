@@ -5,11 +5,8 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The type in which the kernel reads the values of a column.
- *
- * <p>Dates, timestamps and intervals are read as integers. An accumulator handles integers and
- * Booleans as {@code long}, floating-point numbers as {@code double}, and all other values as
- * objects.
+ * The type in which the kernel reads a column: as {@code long} (also dates, times, Booleans),
+ * {@code double} or objects.
  */
 final class ValueType {
   private enum Kind {
@@ -38,10 +35,8 @@ final class ValueType {
   }
 
   /**
-   * Parses a type.
-   *
-   * @param text Spark's name of the type, such as {@code bigint} or {@code decimal(10,2)}
-   * @throws IllegalArgumentException if the kernel cannot read values of the type
+   * Parses Spark's name of a type, such as {@code decimal(10,2)}; fails if the kernel cannot read
+   * its values.
    */
   static ValueType parse(String text) {
     if (!text.startsWith(DECIMAL_PREFIX)) {
@@ -116,21 +111,17 @@ final class ValueType {
     }
   }
 
-  /** Reads a floating-point number. */
   double readDouble(SpecializedGetters row, int column) {
     return kind == Kind.FLOAT ? row.getFloat(column) : row.getDouble(column);
   }
 
-  /** Reads a decimal. */
   Decimal readDecimal(SpecializedGetters row, int column) {
     return row.getDecimal(column, precision, scale);
   }
 
   /**
-   * Reads a string, a binary value or a decimal.
-   *
-   * <p>A string refers to the memory of the row, which Spark reuses for the next row: {@link
-   * #copyOf} makes it permanent.
+   * Reads a string, a binary value or a decimal; a string refers to the memory of the row, which
+   * Spark reuses.
    */
   Object readObject(SpecializedGetters row, int column) {
     switch (kind) {
@@ -149,9 +140,8 @@ final class ValueType {
   }
 
   /**
-   * Returns a number as the object that Spark stores in rows.
-   *
-   * @param number the result of {@link #readLong}, or the bits of a double for floating-point types
+   * Returns a result of {@link #readLong}, or the bits of a double, as the object that Spark stores
+   * in rows.
    */
   Object box(long number) {
     switch (kind) {
@@ -172,7 +162,6 @@ final class ValueType {
     }
   }
 
-  /** Returns a decimal of this type's precision and scale. */
   Decimal decimal(long unscaled) {
     return new Decimal().set(unscaled, precision, scale);
   }

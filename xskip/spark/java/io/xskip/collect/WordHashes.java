@@ -4,10 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * A Bloom filter, or the distinct hashes, of the words of strings.
- *
- * <p>A word is a maximal sequence of bytes that are ASCII letters, ASCII digits, underscores, or
- * not ASCII.
+ * As {@link BloomHashes}, of the words: longest runs of ASCII letters, digits, underscores and
+ * bytes that are not ASCII.
  */
 final class WordHashes extends BloomHashes {
   WordHashes(ValueType type, int expectedValues, double logRate) {
