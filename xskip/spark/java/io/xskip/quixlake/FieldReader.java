@@ -13,7 +13,6 @@ abstract class FieldReader {
   /** Reads the next value, which may be null. */
   abstract Object read(BinaryDecoder in) throws IOException;
 
-  /** Returns a reader that reads nothing but null. */
   static FieldReader skip(Schema schema) {
     return new Skip(schema);
   }
@@ -37,7 +36,7 @@ abstract class FieldReader {
     return new Number(); // an int has the encoding of a long
   }
 
-  /** Returns whether a logical type is one of times in another unit than milliseconds. */
+  // whether a logical type is one of times in another unit
   private static boolean isFinerThanMillis(String logicalType) {
     return logicalType != null
         && (logicalType.endsWith("-micros") || logicalType.endsWith("-nanos"));
@@ -106,7 +105,7 @@ abstract class FieldReader {
     return new AvroTypeException("the field of the column " + column + " has the type " + schema);
   }
 
-  /** Reads a length and as many bytes. A string has the same encoding. */
+  /** Reads a length and as many bytes; a string has the same encoding. */
   static byte[] bytes(BinaryDecoder in) throws IOException {
     long length = in.readLong();
     int available = in.inputStream().available();
@@ -173,7 +172,6 @@ abstract class FieldReader {
     }
   }
 
-  /** Reads a value of a union by the reader of its branch. */
   static final class Union extends FieldReader {
     private final FieldReader[] branches;
 

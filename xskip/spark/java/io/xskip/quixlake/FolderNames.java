@@ -16,7 +16,7 @@ final class FolderNames {
 
   private FolderNames() {}
 
-  /** Returns the text of a key. Bytes that are not UTF-8 become {@code \xNN}. */
+  /** Returns the text of a key; bytes that are not UTF-8 become {@code \xNN}. */
   static String text(byte[] key) {
     CharsetDecoder decoder =
         StandardCharsets.UTF_8
@@ -49,7 +49,6 @@ final class FolderNames {
     return "Key=" + (streamKey == null ? NULL : encoded(streamKey));
   }
 
-  /** Returns the name of the folder of a day. */
   static String ofDay(long daysSinceEpoch) {
     return "Start=" + LocalDate.ofEpochDay(daysSinceEpoch);
   }

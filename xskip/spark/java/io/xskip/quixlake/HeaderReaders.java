@@ -10,15 +10,14 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Decoders of the headers of messages: an array of records with key and value, or, in the former
- * form, a map from key to value.
+ * Decoders of headers: an array of records with key and value or, in the former form, a map from
+ * key to value.
  */
 final class HeaderReaders {
   private static final String COLUMN = "headers";
 
   private HeaderReaders() {}
 
-  /** Returns a reader of a message's headers. */
   static FieldReader headers(Schema schema) {
     if (schema.getType() == Schema.Type.UNION) {
       FieldReader[] branches = new FieldReader[schema.getTypes().size()];

@@ -11,21 +11,14 @@ import org.apache.avro.io.DatumReader;
 import org.apache.avro.io.Decoder;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 
-/**
- * Decodes messages into a row with the columns that a query needs, and skips the other fields.
- *
- * <p>The field of a column has the column's name, or the name of the former form.
- */
+/** Decodes messages into a row with the columns that a query needs, and skips the other fields. */
 final class MessageReader implements DatumReader<Object> {
   private static final String GAP = "Gap";
   private static final long MICROS = 1000;
   private static final long MAX_MILLIS = Long.MAX_VALUE / MICROS;
 
-  private final String[] columns;
-
-  /** The columns of the row. {@link #columns} has further ones that the reader needs itself. */
+  private final String[] columns; // those of the row, and others that the reader itself needs
   private final Object[] row;
-
   private final Object[] values;
   private final SeenOffsets seen;
   private final int offsetColumn;
@@ -35,25 +28,18 @@ final class MessageReader implements DatumReader<Object> {
   private final Long partition;
   private RecordReader fields = null;
   private FieldReader.Flag gap = null;
-
-  /** Whether the message that was read last has the offset of a message before it. */
   private boolean isCopy = false;
 
-  /**
-   * Creates a reader.
-   *
-   * @param required the columns to read
-   * @param partition the partition of messages that have none, or null
-   * @param isDistinct whether to tell messages whose offset another message had before
-   */
+  /** Creates a reader; {@code partition} is that of messages that have none, or null. */
   MessageReader(String[] required, Long partition, boolean isDistinct) {
     columns = isDistinct ? with(with(required, "partition"), "offset") : required;
     seen = isDistinct ? new SeenOffsets() : null;
-    offsetColumn = Arrays.asList(columns).indexOf("offset");
+    List<String> names = Arrays.asList(columns);
+    offsetColumn = names.indexOf("offset");
     this.partition = partition;
-    this.partitionColumn = Arrays.asList(columns).indexOf("partition");
-    this.timeColumn = Arrays.asList(columns).indexOf("time");
-    int timestamp = Arrays.asList(columns).indexOf("timestamp");
+    this.partitionColumn = names.indexOf("partition");
+    this.timeColumn = names.indexOf("time");
+    int timestamp = names.indexOf("timestamp");
     this.timestampColumn = timestamp >= 0 ? timestamp : timeColumn;
     this.values = new Object[columns.length];
     this.row = columns.length == required.length ? values : new Object[required.length];
@@ -73,7 +59,7 @@ final class MessageReader implements DatumReader<Object> {
     return new GenericInternalRow(row);
   }
 
-  /** Returns whether the message that was read last is a further one with its offset. */
+  /** Returns whether the message that was read last has the offset of one before it. */
   boolean isCopy() {
     return isCopy;
   }
@@ -117,7 +103,7 @@ final class MessageReader implements DatumReader<Object> {
     throw new AvroTypeException("its records are no messages, they have the fields " + found);
   }
 
-  /** Returns the names of a column's field, the present one first. */
+  /** Returns the names of a column's field: the present one, and that of the former form. */
   private static String[] names(String column) {
     if (column.equals("timestamp") || column.equals("time")) {
       return new String[] {"timestamp", "TimestampMs"};

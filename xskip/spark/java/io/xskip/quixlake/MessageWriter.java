@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
 /**
- * Writes rows as records of Avro. A row has the columns stream key, partition, day, offset,
- * timestamp, key, value and headers.
+ * Writes rows of stream key, partition, day, offset, timestamp, key, value and headers as records
+ * of Avro.
  */
 final class MessageWriter implements DatumWriter<Object> {
   static final int STREAM_KEY = 0;
@@ -27,20 +27,15 @@ final class MessageWriter implements DatumWriter<Object> {
   private final boolean hasNulls;
   private long written = 0;
 
-  /**
-   * Creates a writer.
-   *
-   * @param hasBranches see {@link SegmentOptions#hasBranches}
-   * @param hasNulls whether values of messages and headers can be null
-   */
+  /** Creates a writer; {@code hasNulls}: values of messages and headers can be null. */
   MessageWriter(boolean hasBranches, boolean hasNulls) {
     this.hasBranches = hasBranches;
     this.hasNulls = hasNulls;
   }
 
   /**
-   * Returns the schema of segments. Only a segment with nulls has the schema with nulls, because
-   * the format of the lake has none.
+   * Returns the schema of segments; only one with nulls has that with nulls, because the format of
+   * the lake has none.
    */
   static Schema schema(boolean hasNulls) {
     String value = hasNulls ? BYTES_OR_NULL : "\"bytes\"";
@@ -73,7 +68,6 @@ final class MessageWriter implements DatumWriter<Object> {
     return "{\"name\":\"" + name + "\",\"type\":" + type + "}";
   }
 
-  /** Returns whether a message can only be written with nulls. */
   static boolean needsNulls(InternalRow row, boolean hasBranches) {
     if (row.isNullAt(VALUE)) {
       return true;

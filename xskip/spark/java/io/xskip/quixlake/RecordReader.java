@@ -8,18 +8,13 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 
 /** Decodes chosen fields of a record, and skips the others. */
 final class RecordReader extends FieldReader {
-  /** The place of a field whose value is not part of the row. */
-  static final int NOWHERE = -1;
+  static final int NOWHERE = -1; // the place of a field whose value is not part of the row
 
   private final FieldReader[] readers;
   private final int[] places;
   private final int width;
 
-  /**
-   * Creates a reader that skips all fields.
-   *
-   * @param width the number of columns of the row
-   */
+  /** Creates a reader, of a row with {@code width} columns, that skips all fields. */
   RecordReader(Schema schema, int width) {
     this.width = width;
     readers = new FieldReader[schema.getFields().size()];
@@ -30,16 +25,12 @@ final class RecordReader extends FieldReader {
     }
   }
 
-  /** Reads a field into a place of the row. */
   void read(Schema.Field field, int place, FieldReader reader) {
     readers[field.pos()] = reader;
     places[field.pos()] = place;
   }
 
-  /**
-   * Returns the field of a record with one of several names, or null. A name with the same letters
-   * in other case counts if no field has exactly one of the names.
-   */
+  /** Returns the field with one of several names, at best in the same case, or null. */
   static Schema.Field find(Schema record, String... names) {
     for (String name : names) {
       if (record.getField(name) != null) {

@@ -12,8 +12,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Gives a segment its final name. Several processes can do this at the same time, and each can end
- * at any moment: on an object store, a rename is a copy and a removal.
+ * Gives a segment its final name. Several processes can do this at once, and each can end at any
+ * moment.
  */
 final class Rename implements Callable<Boolean> {
   private static final int ATTEMPTS = 3;
@@ -24,9 +24,7 @@ final class Rename implements Callable<Boolean> {
   private final Path other;
 
   /**
-   * Creates a task.
-   *
-   * @param other the name of the segment if another file with other messages has {@code name}
+   * Creates a task; {@code other} is the name if another file with other messages has {@code name}.
    */
   Rename(FileSystem fileSystem, Path hidden, Path name, Path other) {
     this.fileSystem = fileSystem;
@@ -52,8 +50,7 @@ final class Rename implements Callable<Boolean> {
     throw new IOException("cannot rename " + hidden + " to " + name);
   }
 
-  /** Returns which name a segment has that was renamed before. */
-  private boolean isOther() throws IOException {
+  private boolean isOther() throws IOException { // of a segment that was renamed before
     if (fileSystem.exists(other)) {
       return true;
     }
@@ -65,7 +62,7 @@ final class Rename implements Callable<Boolean> {
 
   /** Returns whether the segment has the target's name now. */
   private boolean movedTo(Path target) throws IOException {
-    try {
+    try { // on an object store, a rename is a copy and a removal
       if (!fileSystem.exists(target)) {
         NewFiles.removeChecksums(fileSystem, target); // Hadoop removes them after it renames
         return fileSystem.rename(hidden, target);

@@ -9,8 +9,8 @@ final class SeenOffsets {
   private final Map<Long, Offsets> partitions = new HashMap<>();
 
   /**
-   * Adds the offset of a message, and returns whether no message had it before. Messages without
-   * partition or offset have none of their own.
+   * Adds the offset of a message, if it has one and a partition, and returns whether no message had
+   * it before.
    */
   boolean add(Long partition, Long offset) {
     if (partition == null || offset == null) {
@@ -24,7 +24,6 @@ final class SeenOffsets {
     return offsets.add(offset.longValue());
   }
 
-  /** The offsets of a partition. */
   private static final class Offsets {
     private final Roaring64NavigableMap offsets = new Roaring64NavigableMap();
     private boolean isEmpty = true;

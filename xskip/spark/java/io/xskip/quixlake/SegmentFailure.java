@@ -16,13 +16,11 @@ final class SegmentFailure {
   private SegmentFailure() {}
 
   /**
-   * Throws an error that names the segment. Errors that Spark knows, such as that of a missing
-   * file, and errors of the JVM stay as they are.
-   *
-   * @param codec the codec of the segment, or null
-   * @param canIgnore whether Spark leaves out segments that cannot be read
+   * Throws an error that names the segment; errors that Spark knows, such as of a missing file,
+   * stay as they are.
    */
   static void raise(Path path, String codec, Throwable error, boolean canIgnore) {
+    // canIgnore: Spark leaves out segments that cannot be read
     Throwable cause = error;
     if (error instanceof AvroRuntimeException && error.getCause() instanceof IOException) {
       cause = error.getCause();

@@ -28,24 +28,17 @@ final class SegmentFile {
   private final FileSystem fileSystem;
   private final MessageWriter messages;
   private final DataFileWriter<Object> writer;
-
-  /** The stream of the file, or null before {@link #create}. */
-  private FSDataOutputStream out = null;
-
+  private FSDataOutputStream out = null; // null before create
   private long rows = 0;
   private long start = Long.MAX_VALUE;
   private long end = Long.MIN_VALUE;
   private long lastOffset = 0;
   private long position = 0;
-
-  /** The value of {@link MessageWriter#written} when the file had the length {@link #position}. */
-  private long flushed = 0;
+  private long flushed = 0; // of messages.written(), when the file had the length position
 
   /**
-   * Creates a segment without a file.
-   *
-   * @param topic the folder of the topic
-   * @param first the first message, which the constructor does not write
+   * Creates a segment, still without a file, for the first message, which is not written, in the
+   * folder of a topic.
    */
   SegmentFile(
       Path topic, String hiddenName, InternalRow first, SegmentOptions options, Configuration conf)
@@ -67,7 +60,6 @@ final class SegmentFile {
     writer.setCodec(CodecFactory.fromString(options.codec));
   }
 
-  /** Creates the file. */
   void create() throws IOException {
     out = NewFiles.create(fileSystem, path);
     writer.create(MessageWriter.schema(hasNulls), out);
@@ -78,7 +70,6 @@ final class SegmentFile {
     return path;
   }
 
-  /** Returns whether a message belongs to this segment. */
   boolean accepts(InternalRow row) {
     boolean isKeyed = !row.isNullAt(MessageWriter.STREAM_KEY);
     if (isKeyed != (streamKey != null)
@@ -102,7 +93,6 @@ final class SegmentFile {
     return position + messages.written() - flushed;
   }
 
-  /** Appends a message. */
   void append(InternalRow row) throws IOException {
     writer.append(row);
     long timestamp = row.getLong(MessageWriter.TIMESTAMP);
@@ -139,7 +129,7 @@ final class SegmentFile {
     return times + "_part_" + partition + "_" + offsets + options.suffix;
   }
 
-  /** Closes the file after an error; the file can be incomplete, or not exist. */
+  /** Closes the file, which can be incomplete or not exist, after an error. */
   void abort() {
     try {
       if (out != null) {

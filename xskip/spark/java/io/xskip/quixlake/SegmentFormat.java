@@ -31,15 +31,11 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
   private static final String IGNORE = "ignoreCorruptFiles";
 
   private final Map<String, Long> partitions;
-  private final boolean isDistinct;
+  private final boolean isDistinct; // only the first message with an offset of a partition counts
 
   /**
-   * Creates a format.
-   *
-   * @param partitions the Kafka partition by the path of the segment, without scheme and authority,
-   *     for segments whose descriptors say more than their names
-   * @param isDistinct whether a segment has each offset of a partition once: the first message
-   *     counts
+   * Creates a format; {@code partitions} has the Kafka partitions of segments whose names do not
+   * tell them, by path.
    */
   public SegmentFormat(Map<String, Long> partitions, boolean isDistinct) {
     this.partitions = partitions;
@@ -100,7 +96,7 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
     return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
   }
 
-  /** Returns whether Spark leaves out segments that cannot be read. */
+  // whether Spark leaves out segments that cannot be read
   private static boolean canIgnore(
       SparkSession session, scala.collection.immutable.Map<String, String> options) {
     Option<String> given = options.get(IGNORE);

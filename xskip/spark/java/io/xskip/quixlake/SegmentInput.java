@@ -14,11 +14,8 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The bytes of an Avro container, from a file that is the container or the container in gzip. Bytes
- * in gzip cannot be sought.
- *
- * <p>An {@code EOFException} of the file becomes another exception, because Avro's reader takes
- * each of them for the end of the container.
+ * The bytes of an Avro container, from a file that is the container, or from one in gzip, which
+ * cannot be sought.
  */
 final class SegmentInput implements SeekableInput {
   private static final int HEAD = 4;
@@ -26,13 +23,8 @@ final class SegmentInput implements SeekableInput {
   private static final int GZIP_BUFFER = 1 << 16;
 
   private final FSDataInputStream file;
-
-  /** The decompressed bytes, or null if the file is not in gzip. */
-  private final InputStream unzipped;
-
-  /** The first bytes of the container, which the constructor has read. */
-  private final byte[] head;
-
+  private final InputStream unzipped; // null if the file is not in gzip
+  private final byte[] head; // of the container, which the constructor has read
   private long position = 0;
 
   SegmentInput(Path path, Configuration conf) throws IOException {
@@ -108,7 +100,7 @@ final class SegmentInput implements SeekableInput {
         file.seek(position);
       }
       return file.read(bytes, offset, length);
-    } catch (EOFException e) {
+    } catch (EOFException e) { // Avro's reader would take it for the end of the container
       throw new IOException("it ends before its content does: " + e.getMessage(), e);
     }
   }
@@ -126,10 +118,9 @@ final class SegmentInput implements SeekableInput {
     return position;
   }
 
-  /** Returns a number that no position reaches: Avro's reader finds the end by reading. */
   @Override
   public long length() {
-    return Long.MAX_VALUE;
+    return Long.MAX_VALUE; // Avro's reader finds the end by reading
   }
 
   @Override
@@ -137,10 +128,7 @@ final class SegmentInput implements SeekableInput {
     file.close();
   }
 
-  /**
-   * A stream that always claims to have more bytes. {@code GZIPInputStream} would take a stream
-   * without available bytes for the end, although a further part of the file can follow.
-   */
+  /** A stream that always claims to have more bytes. */
   private static final class EndlessStream extends FilterInputStream {
     EndlessStream(InputStream in) {
       super(in);
@@ -148,6 +136,8 @@ final class SegmentInput implements SeekableInput {
 
     @Override
     public int available() {
+      // GZIPInputStream would take a stream without available bytes for the end, although a further
+      // part of the file can follow.
       return 1;
     }
   }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
 
 /**
- * Writes the messages of a task into segments, and returns the row of each segment. If the task
- * fails or is killed, its files are removed.
+ * Writes the messages of a task into segments, returns the row of each, and removes all files if
+ * the task fails.
  */
 final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListener {
   private final Iterator<?> rows;
@@ -23,9 +23,7 @@ final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListene
   private final String prefix;
   private final List<Path> written = new ArrayList<>();
   private SegmentFile open = null;
-
-  /** A message that was read and not written. Spark overwrites it with the next one. */
-  private InternalRow pending = null;
+  private InternalRow pending = null; // read and not written; Spark overwrites it with the next one
 
   SegmentIterator(
       Iterator<?> rows, Path topic, String token, SegmentOptions options, Configuration conf) {

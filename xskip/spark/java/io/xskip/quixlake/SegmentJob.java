@@ -14,10 +14,8 @@ import scala.Option;
 
 /** The job that writes the messages of a batch into segments under hidden names. */
 public final class SegmentJob {
-  /**
-   * The columns of a segment: its folder below that of the topic, its hidden and its final name,
-   * and what its descriptor claims.
-   */
+  // the columns of a segment: its folder below that of the topic, its hidden and its final name,
+  // and what its descriptor claims
   private static final String SCHEMA =
       "folder STRING, hidden STRING, name STRING, stream_key STRING, `partition` BIGINT,"
           + " `start` BIGINT, `end` BIGINT, `first` BIGINT, `last` BIGINT, `rows` BIGINT,"
@@ -25,21 +23,15 @@ public final class SegmentJob {
 
   private final SegmentOptions options;
 
-  /** Creates a job. */
   public SegmentJob(SegmentOptions options) {
     this.options = options;
   }
 
-  /**
-   * Returns a DataFrame with a row for each segment. Its tasks write the segments.
-   *
-   * @param df the messages in the form of {@link MessageWriter}, of which each partition is sorted
-   *     by stream key, partition, day and offset
-   * @param topic the folder of the topic, in the spelling of {@link Paths}
-   * @param token see {@link SegmentTask}
-   */
+  /** Returns a DataFrame, whose tasks write the segments, with a row for each segment. */
   @SuppressWarnings("unchecked") // the function accepts an iterator over objects of any class
   public Object write(Object df, String topic, String token) throws Exception {
+    // The messages have the form of MessageWriter, and each partition is sorted by stream key,
+    // partition, day and offset. The topic is a key of Paths; of the token, see SegmentTask.
     QueryExecution execution = SparkCompat.execution(df);
     SerializableConfiguration conf =
         new SerializableConfiguration(SparkCompat.state(execution.sparkSession()).newHadoopConf());

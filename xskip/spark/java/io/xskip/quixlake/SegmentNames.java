@@ -5,10 +5,9 @@ import java.util.regex.Pattern;
 
 /** The names of segments: {@code ts_<start>_<end>_part_<partition>_off_<first>_<last>.avro}. */
 final class SegmentNames {
-  /** A place of a name. Eighteen digits always fit into 64 bits. */
-  private static final String PLACE = "(-?[0-9]{1,18})";
+  private static final String PLACE = "(-?[0-9]{1,18})"; // eighteen digits always fit into 64 bits
 
-  /** {@code xskip.quixlake.names} in Python has the same pattern. */
+  // xskip.quixlake.names in Python has the same pattern
   private static final Pattern NAME =
       Pattern.compile(
           "ts_"

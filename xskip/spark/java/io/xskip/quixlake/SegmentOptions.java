@@ -6,20 +6,13 @@ import java.io.Serializable;
 public final class SegmentOptions implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The name of an Avro codec. */
-  final String codec;
-
-  /** The end of the names of segments, from {@code .avro} on. */
-  final String suffix;
-
-  /** Whether the values of headers are structs of {@code string} and {@code bytes}. */
-  final boolean hasBranches;
-
+  final String codec; // of Avro
+  final String suffix; // the end of the names of segments, from .avro on
+  final boolean hasBranches; // whether the values of headers are structs of string and bytes
   final long maxRows;
   final long maxBytes;
   final long maxMillis;
 
-  /** Creates options. The limits are a number of messages, of bytes and of milliseconds. */
   public SegmentOptions(String codec, String suffix, boolean hasBranches, long[] limits) {
     this.codec = codec;
     this.suffix = suffix;

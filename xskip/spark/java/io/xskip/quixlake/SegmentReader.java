@@ -12,7 +12,7 @@ import scala.runtime.AbstractFunction1;
 
 /**
  * The function that reads a split of a segment: from {@code PartitionedFile} to an iterator over
- * rows. Janino creates no bridge methods, hence the erased types.
+ * rows.
  */
 final class SegmentReader extends AbstractFunction1<Object, Object> implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -24,12 +24,8 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
   private final Broadcast<SerializableConfiguration> conf;
 
   /**
-   * Creates a reader.
-   *
-   * @param columns the columns to read
-   * @param partitions see {@link SegmentFormat}
-   * @param isDistinct see {@link SegmentFormat}
-   * @param canIgnore whether Spark leaves out segments that cannot be read
+   * Creates a reader; see {@link SegmentFormat}. {@code canIgnore}: Spark leaves out segments that
+   * cannot be read.
    */
   SegmentReader(
       String[] columns,
@@ -45,7 +41,7 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
   }
 
   @Override
-  public Object apply(Object object) {
+  public Object apply(Object object) { // erased types: Janino creates no bridge methods
     PartitionedFile file = (PartitionedFile) object;
     Path path = file.toPath();
     MessageReader messages = new MessageReader(columns, partitionOf(path), isDistinct);

@@ -15,25 +15,19 @@ import scala.collection.immutable.Map$;
 
 /** The relations of segments that Python has chosen. */
 public final class SegmentRelations {
-  /** A number that no snapshot has: the index of the lake is applied file by file, by name. */
+  // a number that no snapshot has: the index of the lake is applied file by file, by name
   private static final long NO_SNAPSHOT = -1;
 
   /**
-   * Returns the relation of segments.
-   *
-   * @param root the base of the lake, as a key of {@link io.xskip.common.Paths}
-   * @param partitionColumns the partition columns in DDL
-   * @param odd the names of segments whose Kafka partition is not that of their names, separated by
-   *     NUL
-   * @param partitions the Kafka partitions of these segments as int64
-   * @param isDistinct whether each segment has each offset of a partition once
+   * Returns the relation of segments; {@code odd} are those whose Kafka partitions, as int64, are
+   * not those of their names.
    */
   public HadoopFsRelation relation(
       Object session,
       FileTable files,
-      String root,
-      String partitionColumns,
-      String odd,
+      String root, // the base of the lake, as a key of Paths
+      String partitionColumns, // in DDL
+      String odd, // separated by NUL
       byte[] partitions,
       boolean isDistinct)
       throws Exception {

@@ -15,7 +15,7 @@ import scala.collection.AbstractIterator;
 /** The messages in a split of a segment. The iterator returns the same row for all messages. */
 final class SegmentRows extends AbstractIterator<Object>
     implements TaskCompletionListener, Closeable {
-  /** An end that no file reaches, although Avro adds the length of a sync marker to it. */
+  // an end that no file reaches, although Avro adds the length of a sync marker to it
   private static final long NO_END = Long.MAX_VALUE / 2;
 
   private final Path path;
@@ -28,11 +28,6 @@ final class SegmentRows extends AbstractIterator<Object>
   private long end = NO_END;
   private boolean hasMessage = false;
 
-  /**
-   * Creates an iterator without messages.
-   *
-   * @param canIgnore whether Spark leaves out segments that cannot be read
-   */
   SegmentRows(Path path, MessageReader messages, boolean canIgnore) {
     this.path = path;
     this.messages = messages;
@@ -41,8 +36,8 @@ final class SegmentRows extends AbstractIterator<Object>
   }
 
   /**
-   * Opens the segment. The split has the blocks that begin in the bytes from {@code start} on; of a
-   * file in gzip, the split at 0 has all blocks.
+   * Opens the segment; the split has the blocks that begin in its bytes, of a file in gzip all or
+   * none.
    */
   void open(Configuration conf, long start, long length) {
     try {
@@ -96,8 +91,7 @@ final class SegmentRows extends AbstractIterator<Object>
     }
   }
 
-  /** Fails if the file ends within a block, where Avro's reader only reports the end. */
-  private void checkEnd() throws IOException {
+  private void checkEnd() throws IOException { // within a block, Avro's reader reports the end
     if (reader.previousSync() != input.tell()) {
       throw new IOException(
           "it is truncated: its last block begins at byte "

@@ -16,10 +16,8 @@ public final class SegmentTask implements FlatMapFunction<Object, InternalRow> {
   private final SerializableConfiguration conf;
 
   /**
-   * Creates a function.
-   *
-   * @param topic the folder of the topic
-   * @param token a text that the hidden names of the batch share, and no other batch has
+   * Creates a function; the hidden names of the batch share {@code token}, and no other batch has
+   * it.
    */
   SegmentTask(String topic, String token, SegmentOptions options, SerializableConfiguration conf) {
     this.topic = topic;
@@ -28,13 +26,8 @@ public final class SegmentTask implements FlatMapFunction<Object, InternalRow> {
     this.conf = conf;
   }
 
-  /**
-   * Returns a row for each segment.
-   *
-   * @param rows an iterator over messages, see {@link MessageWriter}
-   */
   @Override
-  public Iterator<InternalRow> call(Object rows) {
+  public Iterator<InternalRow> call(Object rows) { // an iterator over messages
     return new SegmentIterator((Iterator<?>) rows, new Path(topic), token, options, conf.value());
   }
 }
