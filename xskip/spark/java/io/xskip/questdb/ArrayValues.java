@@ -19,7 +19,6 @@ final class ArrayValues {
     this.shape = new int[dimensions];
   }
 
-  /** Returns the vector of arrays of a number of dimensions. */
   static ColumnVector vector(DataType type, int dimensions, Ranges ranges, String path) {
     int rows = ranges.missing + ranges.present;
     WritableColumnVector vector = new OnHeapColumnVector(Math.max(rows, 1), type);

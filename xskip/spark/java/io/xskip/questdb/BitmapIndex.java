@@ -8,11 +8,6 @@ import java.util.Arrays;
 /**
  * The bitmap index of a SYMBOL column in a native piece, which gives the rows of a key. Rules:
  * [QDB-IX].
- *
- * <p>The entry of a key has the number of its rows and its last block. The blocks of a key are a
- * chain that is read from its end. A server that appends raises the number first and then writes
- * the last block, so that an entry that is the same before and after the read of its blocks is
- * whole.
  */
 final class BitmapIndex {
   private static final byte SIGNATURE = (byte) 0xFA;
@@ -23,14 +18,11 @@ final class BitmapIndex {
   private static final int LAST_BLOCK = 16;
   private static final int COUNT_CHECK = 24;
 
-  /** With more keys or more rows, a read of the column itself takes less time. */
+  // With more keys or more rows, a read of the column itself takes less time.
   private static final int MAX_KEYS = 64;
-
   private static final int ROWS_PER_MATCH = 256;
 
-  /**
-   * The rows between two matches that are read with them, because a read of its own takes longer.
-   */
+  // the rows between two matches that are read with them, because a read of its own takes longer
   private static final int MAX_GAP = 1 << 13;
 
   private final TableFile keys;
@@ -56,14 +48,11 @@ final class BitmapIndex {
   }
 
   /**
-   * Returns ranges of rows that have all rows with one of some keys: the first row and the first
-   * row after each range. The result is null if there is no index, if it is being written, or if it
-   * does not pay.
-   *
-   * @param wanted for each key whether it is wanted
-   * @param bounds the first row, and the first row after those that count
+   * Returns ranges, as first row and first row after each, with all rows of the wanted keys; null
+   * if the column is to be read.
    */
   static long[] ranges(Piece piece, TableColumn column, boolean[] wanted, long[] bounds) {
+    // bounds: the first row, and the first row after those that count
     if (!column.isIndexed || number(wanted) > MAX_KEYS) {
       return null;
     }
@@ -97,10 +86,8 @@ final class BitmapIndex {
     return number;
   }
 
-  /**
-   * Returns whether all keys together have as many rows as the column. An index with so many keys
-   * that this takes a large part of a read of the column does not pay.
-   */
+  // Whether all keys together have as many rows as the column. An index with so many keys that this
+  // takes a large part of a read of the column does not pay.
   private boolean hasRows(long number) {
     if (keyCount < 0 || (long) keyCount * ENTRY_BYTES > number * Integer.BYTES / 2) {
       return false;
@@ -136,6 +123,9 @@ final class BitmapIndex {
   /** Adds the rows of an entry, and returns false if the index is written or does not pay. */
   private boolean add(int entry) {
     long place = HEADER_BYTES + (long) ENTRY_BYTES * entry;
+    // A server that appends raises the number of rows first and then writes the last block, so that
+    // an entry that is the same before and after the read of its blocks is whole. The blocks are a
+    // chain that is read from its end.
     ByteBuffer before = read(keys, place, ENTRY_BYTES);
     long left = before.getLong(0);
     if ((int) left != before.getInt(COUNT_CHECK)) {

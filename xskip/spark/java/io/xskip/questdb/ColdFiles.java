@@ -12,15 +12,14 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * The files of a cold tier that are read with one transaction of a table. Rules: [QDB-CT].
- *
- * <p>Files form groups by what became of their columns since the export. Each group is a relation.
- */
+/** The files of a cold tier that are read with one transaction of a table. Rules: [QDB-CT]. */
 final class ColdFiles {
   private static final long BLOCK_SIZE = 128L << 20;
 
-  /** A group of files: how Spark reads them, and the columns of the table as SQL. */
+  /**
+   * How Spark reads a group of files, by what became of their columns, and the table's columns as
+   * SQL.
+   */
   static final class Group {
     final StructType schema;
     final String[] columns;
@@ -48,15 +47,9 @@ final class ColdFiles {
     }
   }
 
-  /** The number of the record, or 0 if nothing was exported yet. */
-  final long number;
-
-  /** The folder, as a key of {@link Paths}. */
-  final String root;
-
-  /** The short name of the format. */
-  final String format;
-
+  final long number; // of the record, or 0 if nothing was exported yet
+  final String root; // the folder, as a key of Paths
+  final String format; // a short name
   final Map<String, Group> groups = new LinkedHashMap<>();
   private final Map<String, List<Entry>> entries = new LinkedHashMap<>();
 

@@ -5,6 +5,7 @@ import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -12,11 +13,10 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
 /**
- * The files of a group of a cold tier that are read with the current transaction of the table. A
- * listing lacks the files whose times no filter on the designated timestamp matches.
+ * The files of a group of a cold tier, in the current transaction, whose times some filter on the
+ * timestamp matches.
  */
 final class ColdIndex extends SimpleFileIndex implements OwnIndexLocation {
   private final TableState state;
@@ -32,10 +32,9 @@ final class ColdIndex extends SimpleFileIndex implements OwnIndexLocation {
     return (IndexLocation) IndexLocations.ofPath(state.latest().cold.root, settings).get(0);
   }
 
-  /** Returns a path that no command of Spark can delete, see {@link PieceIndex#rootPaths}. */
   @Override
   public Seq<Path> rootPaths() {
-    return PieceIndex.unwritable(state.latest().cold.root);
+    return PieceIndex.unwritable(state.latest().cold.root); // no command of Spark can delete it
   }
 
   @Override
@@ -44,14 +43,13 @@ final class ColdIndex extends SimpleFileIndex implements OwnIndexLocation {
     TableDescription table = state.current();
     state.fix();
     TimeRange range = PieceIndex.range(table, dataFilters);
-    VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
+    List<FileStatusWithMetadata> files = new ArrayList<>();
     for (ColdFiles.Entry file : table.cold.of(group)) {
       if (range.overlaps(file.start, file.end)) {
-        files.$plus$eq(
-            new FileStatusWithMetadata(file.status, Map$.MODULE$.<String, Object>empty()));
+        files.add(new FileStatusWithMetadata(file.status, Map$.MODULE$.<String, Object>empty()));
       }
     }
-    return PieceIndex.listing(files.result());
+    return PieceIndex.listing(files);
   }
 
   @Override

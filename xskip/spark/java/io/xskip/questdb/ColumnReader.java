@@ -9,9 +9,7 @@ abstract class ColumnReader implements Closeable {
   protected final Piece piece;
   protected final TableColumn column;
   protected final DataType type;
-
-  /** The number of rows at the start of the piece that are older than the column. */
-  protected final long top;
+  protected final long top; // the number of rows at the start that are older than the column
 
   ColumnReader(Piece piece, TableColumn column, DataType type) {
     this.piece = piece;
@@ -29,15 +27,14 @@ abstract class ColumnReader implements Closeable {
   @Override
   public abstract void close();
 
-  /** Returns the symbols of a SYMBOL column. */
-  Symbols symbols() {
+  Symbols symbols() { // of a SYMBOL column
     throw new UnsupportedOperationException(column.kind);
   }
 
   /** Tells the reader that what it has read so far was of the transaction. */
   void confirm() {}
 
-  /** Returns the number of rows at the start of a range that are older than the column. */
+  // the number of rows at the start of a range that are older than the column
   protected final int missing(long first, int count) {
     return (int) Math.min(Math.max(top - first, 0), count);
   }

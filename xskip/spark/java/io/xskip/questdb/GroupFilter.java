@@ -1,8 +1,7 @@
 package io.xskip.questdb;
 
+import io.xskip.common.Scala;
 import java.io.Serializable;
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
@@ -10,17 +9,12 @@ import org.apache.spark.sql.sources.GreaterThan;
 import org.apache.spark.sql.sources.GreaterThanOrEqual;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.sources.LessThan;
-import org.apache.spark.sql.sources.LessThanOrEqual;
 import org.apache.spark.sql.sources.Or;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
  * Filters that rule out row groups of Parquet pieces by the bounds in their sidecars. Rules:
  * [QDB-PM-4].
- *
- * <p>Bounds and literals are compared as the numbers that {@link SidecarBounds} makes of them. A
- * null value matches no filter here, so that it does not matter which values are null.
  */
 final class GroupFilter implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -28,12 +22,7 @@ final class GroupFilter implements Serializable {
   private final Filter[] filters;
 
   GroupFilter(Seq<Filter> filters) {
-    List<Filter> all = new ArrayList<>();
-    Iterator<Filter> iterator = filters.iterator();
-    while (iterator.hasNext()) {
-      all.add((Filter) iterator.next());
-    }
-    this.filters = (Filter[]) all.toArray(new Filter[0]);
+    this.filters = (Filter[]) Scala.list(filters).toArray(new Filter[0]);
   }
 
   /** Returns whether a row group can have a row that all filters match. */
@@ -61,11 +50,12 @@ final class GroupFilter implements Serializable {
 
   private static boolean canMatchAny(In filter, SidecarBounds bounds) {
     for (Object value : filter.values()) {
+      // A null value matches no filter, so that it does not matter which values are null.
       if (value != null && canMatch(new EqualTo(filter.attribute(), value), bounds)) {
         return true;
       }
     }
-    return false; // null equals no value
+    return false;
   }
 
   /** Returns whether a value within the bounds can match; true for a filter of another kind. */
@@ -73,7 +63,7 @@ final class GroupFilter implements Serializable {
     String[] references = filter.references();
     TableColumn column = references.length == 1 ? bounds.column(references[0]) : null;
     long[] known = column == null ? null : bounds.of(column);
-    Long value = known == null ? null : SidecarBounds.number(literal(filter), column);
+    Long value = known == null ? null : SidecarBounds.number(Attributes.literal(filter), column);
     if (value == null) {
       return true;
     }
@@ -89,22 +79,5 @@ final class GroupFilter implements Serializable {
     return filter instanceof LessThan
         ? known[0] < value.longValue()
         : known[0] <= value.longValue();
-  }
-
-  /** Returns the literal of a comparison, or null for a filter of another kind. */
-  private static Object literal(Filter filter) {
-    if (filter instanceof EqualTo) {
-      return ((EqualTo) filter).value();
-    }
-    if (filter instanceof GreaterThan) {
-      return ((GreaterThan) filter).value();
-    }
-    if (filter instanceof GreaterThanOrEqual) {
-      return ((GreaterThanOrEqual) filter).value();
-    }
-    if (filter instanceof LessThan) {
-      return ((LessThan) filter).value();
-    }
-    return filter instanceof LessThanOrEqual ? ((LessThanOrEqual) filter).value() : null;
   }
 }

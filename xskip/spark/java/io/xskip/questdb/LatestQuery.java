@@ -2,6 +2,7 @@ package io.xskip.questdb;
 
 import io.xskip.catalyst.NodeReplacement;
 import io.xskip.collect.DataFrames;
+import io.xskip.common.Scala;
 import io.xskip.common.SparkCompat;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -24,18 +25,16 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.sources.Filter;
 import scala.Option;
-import scala.collection.Iterator;
 
 /**
- * A DataFrame of which only the latest row of each value of a SYMBOL column counts. If nothing but
- * projections and simple filters lie above a table, the table is replaced by one that lists the
- * pieces with such rows only. Rules: [QDB-SP-9].
+ * A DataFrame of which only the latest row of each value of a SYMBOL column counts. Rules:
+ * [QDB-SP-9].
  */
 final class LatestQuery {
   private final Object df;
   private final QueryExecution execution;
 
-  /** The names of the relation's columns by the attributes of the plan that are equal to them. */
+  // the names of the relation's columns by the attributes of the plan that are equal to them
   private final Map<ExprId, String> columns = new HashMap<>();
 
   private final List<Filter> filters = new ArrayList<>();
@@ -47,11 +46,8 @@ final class LatestQuery {
   }
 
   /**
-   * Returns the DataFrame with a table that lists fewer pieces, and the greatest number of rows
-   * that it reads; or the DataFrame itself, and null.
-   *
-   * @param timestamp the position of the timestamp among the columns
-   * @param symbol the position of the column whose values each give a row
+   * Returns the DataFrame with a table that lists fewer pieces, and the most rows that it reads; or
+   * itself, and null.
    */
   Object[] result(int timestamp, int symbol) throws Exception {
     Option<SparkSession> before = SparkCompat.enter(execution.sparkSession());
@@ -75,15 +71,7 @@ final class LatestQuery {
       return new Object[] {df, null};
     }
     PieceIndex pieces = ((PieceIndex) files.location()).latest(latest);
-    HadoopFsRelation fewer =
-        new HadoopFsRelation(
-            pieces,
-            files.partitionSchema(),
-            files.dataSchema(),
-            files.bucketSpec(),
-            files.fileFormat(),
-            files.options(),
-            files.sparkSession());
+    HadoopFsRelation fewer = SparkCompat.withIndex(files, pieces, files.partitionSchema());
     LogicalPlan replacement = (LogicalPlan) SparkCompat.exchange(relation, files, fewer);
     LogicalPlan rewritten =
         (LogicalPlan) plan.transformDown(new NodeReplacement(relation, replacement));
@@ -91,8 +79,7 @@ final class LatestQuery {
     return new Object[] {result, pieces.rows()};
   }
 
-  /** Returns whether Spark has cached rows of the query, which are not to be read again. */
-  private boolean hasCachedData() {
+  private boolean hasCachedData() { // which is not to be read again
     return !(execution.withCachedData().collectLeaves().head() instanceof LogicalRelation);
   }
 
@@ -102,9 +89,7 @@ final class LatestQuery {
     if (plan instanceof LogicalRelation) {
       Object found = ((LogicalRelation) plan).relation();
       relation = (LogicalRelation) plan;
-      Iterator<Attribute> output = plan.output().iterator();
-      while (output.hasNext()) {
-        Attribute column = (Attribute) output.next();
+      for (Attribute column : Scala.list(plan.output())) {
         columns.put(column.exprId(), column.name());
       }
       return found instanceof HadoopFsRelation
@@ -126,9 +111,7 @@ final class LatestQuery {
   }
 
   private void addAliases(Project project) {
-    Iterator<?> list = project.projectList().iterator();
-    while (list.hasNext()) {
-      Object each = list.next();
+    for (Object each : Scala.list(project.projectList())) {
       String name = each instanceof Alias ? name(((Alias) each).child()) : null;
       if (name != null) {
         columns.put(((Alias) each).exprId(), name);
@@ -153,9 +136,7 @@ final class LatestQuery {
     if (condition.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE())) {
       return false; // its value is another one when the query runs
     }
-    Iterator<Attribute> references = condition.references().iterator();
-    while (references.hasNext()) {
-      Attribute column = (Attribute) references.next();
+    for (Attribute column : Scala.list(condition.references())) {
       if (!column.name().equals(columns.get(column.exprId()))) {
         return false;
       }

@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.common.Scala;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -10,15 +11,13 @@ import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.sources.IsNotNull;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
 /**
  * A query for the latest row of each value of a SYMBOL column, and the pieces with such a row.
  * Rules: [QDB-SP-9].
  */
 final class LatestRows {
-  /** The bytes of keys that the driver reads for one query at most. */
-  private static final long MAX_BYTES = 512L << 20;
+  private static final long MAX_BYTES = 512L << 20; // of keys that the driver reads for one query
 
   private final String timestamp;
   private final String symbol;
@@ -26,9 +25,7 @@ final class LatestRows {
   private final SymbolFilter[] filters;
   private final boolean hasNull;
 
-  /** The transaction of the last answer, and the answer. */
-  private TableDescription known = null;
-
+  private TableDescription known = null; // the transaction of the last answer
   private boolean[] needed = null;
 
   private LatestRows(String timestamp, String symbol, Seq<Filter> filters, boolean hasNull) {
@@ -40,12 +37,7 @@ final class LatestRows {
   }
 
   /**
-   * Returns the query, or null if a filter says anything else than a range of times or values of
-   * the column.
-   *
-   * @param timestamp the name of the designated timestamp
-   * @param symbol the name of the column
-   * @param filters all filters on the rows of which the latest ones are wanted
+   * Returns the query, or null if a filter says anything else than times or values of the column.
    */
   static LatestRows of(String timestamp, String symbol, List<Filter> filters) {
     List<Filter> conjuncts = new ArrayList<>();
@@ -53,7 +45,6 @@ final class LatestRows {
       split(filter, conjuncts);
     }
     boolean hasNull = true;
-    VectorBuilder<Filter> all = new VectorBuilder<>();
     for (Filter filter : conjuncts) {
       boolean isOfSymbol = isOf(filter, symbol);
       boolean isOfTime =
@@ -64,9 +55,8 @@ final class LatestRows {
         return null;
       }
       hasNull &= !isOfSymbol;
-      all.$plus$eq(filter);
     }
-    return new LatestRows(timestamp, symbol, (Seq<Filter>) all.result(), hasNull);
+    return new LatestRows(timestamp, symbol, (Seq<Filter>) Scala.seq(conjuncts), hasNull);
   }
 
   private static void split(Filter filter, List<Filter> conjuncts) {
@@ -181,9 +171,8 @@ final class LatestRows {
   }
 
   /**
-   * Returns the keys in the range of time in a piece, or null if they cannot be read.
-   *
-   * @param left the bytes that can be read, from which those that are read are taken
+   * Returns the keys in the range of time in a piece, or null if they cannot be read in the bytes
+   * that are left.
    */
   private BitSet keys(Piece piece, TableColumn column, long[] left) {
     try {

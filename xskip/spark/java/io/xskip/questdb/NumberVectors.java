@@ -77,7 +77,7 @@ final class NumberVectors {
     }
   }
 
-  static final class Longs extends PlainVector {
+  static class Longs extends PlainVector {
     Longs(DataType type, byte[] data) {
       super(type, data);
     }
@@ -93,17 +93,12 @@ final class NumberVectors {
     }
   }
 
-  static final class Milliseconds extends PlainVector {
+  static final class Milliseconds extends Longs {
     private final String name;
 
     Milliseconds(DataType type, byte[] data, String name) {
       super(type, data);
       this.name = name;
-    }
-
-    @Override
-    public boolean isNullAt(int row) {
-      return longAt(row << 3) == Long.MIN_VALUE;
     }
 
     @Override
@@ -149,7 +144,6 @@ final class NumberVectors {
     }
   }
 
-  /** Decimals: of several words, the most significant one comes first. */
   static final class Decimals extends PlainVector {
     private final int width;
     private final int precision;
@@ -182,8 +176,7 @@ final class NumberVectors {
       return Decimal.apply(new BigDecimal(large(row), scale), precision, scale);
     }
 
-    /** Returns the digits, in which decimals are that have more of them than Spark's type. */
-    @Override
+    @Override // decimals with more digits than Spark's type are text
     public UTF8String getUTF8String(int row) {
       return UTF8String.fromString(new BigDecimal(large(row), scale).toPlainString());
     }
@@ -191,7 +184,7 @@ final class NumberVectors {
     private BigInteger large(int row) {
       byte[] bytes = new byte[width];
       for (int i = 0; i < width; i++) {
-        int word = i / Long.BYTES * Long.BYTES;
+        int word = i / Long.BYTES * Long.BYTES; // the most significant word comes first
         bytes[i] = data[row * width + word + Long.BYTES - 1 - i % Long.BYTES];
       }
       return new BigInteger(bytes);

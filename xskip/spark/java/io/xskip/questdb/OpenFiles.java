@@ -18,32 +18,28 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * The files of a transaction that stay open while a query runs, so that its tasks can read files
- * which a server removes meanwhile. Rules: [QDB-SP-11].
- *
- * <p>Tasks in the same process open such a file by the number of its descriptor. A system property
- * says whether the files are still open: tasks have other classes than the driver, so that they
- * share no static fields.
+ * The files of a transaction that stay open while a query runs, as a server can remove them. Rules:
+ * [QDB-SP-11].
  */
 final class OpenFiles implements Closeable {
-  /** The most files that a query holds, and the part of the descriptors that are left. */
-  private static final int MAX_FILES = 4_000;
-
-  private static final int PART_OF_DESCRIPTORS = 8;
+  private static final int MAX_FILES = 4_000; // that a query holds
+  private static final int PART_OF_DESCRIPTORS = 8; // of those that are left
 
   private static final String PREFIX = "xskip.questdb.open.";
 
+  // Tasks in the same process open a file by the number of its descriptor. A system property says
+  // whether the files are still open: tasks have other classes than the driver, so that they share
+  // no static fields.
   private final String token = PREFIX + UUID.randomUUID();
   private final List<RandomAccessFile> files = new ArrayList<>();
   private final String[][] names;
   private final int[][] numbers;
-
   private final long limit = limit();
 
-  /** Whether there are too many files, or the system cannot open files by number. */
+  // whether there are too many files, or the system cannot open files by number
   private boolean isFull = !Files.isDirectory(Paths.get(OpenPiece.DESCRIPTORS));
 
-  private OpenFiles(int pieces) {
+  OpenFiles(int pieces) {
     names = new String[pieces][];
     numbers = new int[pieces][];
     System.setProperty(token, "");
@@ -59,16 +55,9 @@ final class OpenFiles implements Closeable {
     return Math.min(MAX_FILES, left / PART_OF_DESCRIPTORS);
   }
 
-  /** Returns an empty set of files of a transaction. */
-  static OpenFiles of(int pieces) {
-    return new OpenFiles(pieces);
-  }
-
   /**
-   * Opens the files of pieces, until there are too many.
-   *
-   * @param folders the folder of each piece, or the path of its Parquet file
-   * @throws FileNotFoundException if a server has removed a file
+   * Opens the files of pieces (folders, or Parquet files), until there are too many; fails if one
+   * was removed.
    */
   synchronized void add(String[] folders, boolean[] wanted) throws FileNotFoundException {
     for (int i = 0; i < wanted.length && !isFull; i++) {

@@ -6,8 +6,7 @@ import java.io.Serializable;
 final class OpenPiece implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The folder in which the system has a file for each open descriptor. */
-  static final String DESCRIPTORS = "/proc/self/fd/";
+  static final String DESCRIPTORS = "/proc/self/fd/"; // has a file for each open descriptor
 
   private final String token;
   private final String[] names;
@@ -20,10 +19,11 @@ final class OpenPiece implements Serializable {
   }
 
   /**
-   * Returns the path of the descriptor of a file, or null. What was opened by it counts only if
-   * {@link #isOpen} still holds then: the number of a closed descriptor can stand for another file.
+   * Returns the path of a file's descriptor, or null; what it opened counts only if {@link #isOpen}
+   * still holds.
    */
   String path(String name) {
+    // the number of a closed descriptor can stand for another file
     for (int i = 0; i < names.length && isOpen(); i++) {
       if (names[i].equals(name)) {
         return DESCRIPTORS + numbers[i];
@@ -32,7 +32,6 @@ final class OpenPiece implements Serializable {
     return null;
   }
 
-  /** Returns whether the files are still open. */
   boolean isOpen() {
     return System.getProperty(token) != null;
   }

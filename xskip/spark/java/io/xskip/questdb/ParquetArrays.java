@@ -26,11 +26,7 @@ final class ParquetArrays {
     this.dimensions = dimensions;
   }
 
-  /**
-   * Returns the next rows.
-   *
-   * @param arrays the values, or null if the file lacks the column
-   */
+  /** Returns the next rows; {@code arrays} is null if the file lacks the column. */
   static ColumnVector vector(ParquetArrays arrays, DataType type, int count) {
     WritableColumnVector vector = new OnHeapColumnVector(count, type);
     for (int row = 0; row < count; row++) {
@@ -44,11 +40,7 @@ final class ParquetArrays {
     return vector;
   }
 
-  /**
-   * Appends a list.
-   *
-   * @param depth the number of dimensions below that of the list
-   */
+  // depth: the number of dimensions below that of the list
   private static void append(WritableColumnVector vector, Group list, int depth) {
     int length = list.getFieldRepetitionCount(0);
     vector.appendArray(length);

@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * A column of a Parquet piece. Values of fixed width get the form of a native column file, so that
- * one class decides what is null. Rules: [QDB-PQ-3] [QDB-PQ-4] [QDB-PQ-6].
+ * A column of a Parquet piece, whose values become those of a native file. Rules: [QDB-PQ-3]
+ * [QDB-PQ-4] [QDB-PQ-6].
  */
 final class ParquetColumn {
   private final TableColumn now;
@@ -75,7 +75,6 @@ final class ParquetColumn {
     return field;
   }
 
-  /** Begins with the values of a row group. */
   void open(PageReadStore pages, ColumnReadStore store, MessageType projection) {
     if (field == null) {
       return;
@@ -90,7 +89,6 @@ final class ParquetColumn {
     stored = descriptor.getPrimitiveType().getPrimitiveTypeName();
   }
 
-  /** Returns the values of the next rows. */
   ColumnVector read(int count) {
     if (now.kind.equals("ARRAY")) {
       return values == null ? ParquetArrays.vector(arrays, type, count) : arrays(count);
@@ -138,7 +136,7 @@ final class ParquetColumn {
     return vector;
   }
 
-  private ColumnVector fixed(int count) {
+  private ColumnVector fixed(int count) { // one class decides what is null, as in native files
     byte[] data = new byte[count * now.width];
     byte[] absent = FixedValues.absent(now);
     for (int row = 0; row < count; row++) {
@@ -157,7 +155,6 @@ final class ParquetColumn {
     return FixedValues.vector(now, type, data);
   }
 
-  /** Writes the current value in the form of a native file. */
   private void write(byte[] data, int at) {
     switch (stored) {
       case BOOLEAN:

@@ -22,16 +22,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.AbstractIterator;
 
-/**
- * The rows of a Parquet piece, as an iterator over batches. Columns are found by their field
- * numbers, and row groups are left out that have no time in the range, or no row that the filters
- * match by the sidecar. Rules: [QDB-PQ].
- */
+/** The rows of a Parquet piece, as an iterator over batches. Rules: [QDB-PQ]. */
 final class ParquetRows extends AbstractIterator<Object> implements TaskCompletionListener {
   private static final int MAX_ROWS = 1 << 13;
-
-  /** The bytes of a batch, by the mean size of the rows of a row group. */
-  private static final long MAX_BYTES = 32L << 20;
+  private static final long MAX_BYTES = 32L << 20; // of a batch, by the mean size of rows
 
   private final Piece piece;
   private final PartitionColumns partition;
@@ -71,7 +65,6 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     }
   }
 
-  /** Opens the file of a piece. */
   static ParquetRows open(
       Piece piece, StructType required, PartitionColumns partition, ScanFilters filters) {
     TableFile file = new TableFile(piece, piece.folder);

@@ -6,41 +6,25 @@ import java.io.Serializable;
 final class Piece implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The name of the file of a Parquet piece. */
   static final String PARQUET_FILE = "data.parquet";
 
-  /** A column top that no file has: all rows of the piece are older than the column. */
+  // a column top that no file has: all rows of the piece are older than the column
   static final long NO_FILES = Long.MAX_VALUE;
 
   final TableSnapshot snapshot;
   final String folder;
   final long timestamp;
   final long rows;
-
-  /** The transaction in the name of the folder, or -1. */
-  final long nameTxn;
-
-  /** The committed size of {@code data.parquet}, or -1 for a native piece. */
-  final long parquetSize;
-
-  /**
-   * The identity and the time of modification of the file that a squash changes. The time is -1 if
-   * a later write could leave it as it is.
-   */
-  final long inode;
-
-  final long modified;
-
-  /** The records of {@code _cv} for the piece: writer index, name transaction, column top. */
-  private final long[] records;
-
-  /** The half-open bounds of the times of the piece; the extreme numbers if they are unknown. */
-  final long start;
-
+  final long nameTxn; // the transaction in the name of the folder, or -1
+  final long parquetSize; // the committed size of data.parquet, or -1 for a native piece
+  final long inode; // of the file that a squash changes
+  final long modified; // its time of modification, or -1 if a later write could leave it as it is
+  final long start; // the half-open bounds of the times; the extreme numbers if they are unknown
   final long end;
+  final OpenPiece openFiles; // null if no files are open
 
-  /** The files of the piece that are open, or null. */
-  final OpenPiece openFiles;
+  // of _cv for the piece: writer index, name transaction, column top
+  private final long[] records;
 
   Piece(TableSnapshot snapshot, String folder, long[] fields, long[] records, OpenPiece openFiles) {
     this.snapshot = snapshot;

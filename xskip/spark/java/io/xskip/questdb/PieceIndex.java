@@ -1,12 +1,14 @@
 package io.xskip.questdb;
 
 import io.xskip.common.Paths;
+import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
 import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -18,18 +20,12 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.sources.Filter;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.VectorBuilder;
 
 /**
- * The pieces of a table as Spark's files. A listing lacks the pieces whose times no filter on the
- * designated timestamp matches.
- *
- * <p>The path of a native piece is its folder. The time of modification is a digest of all that
- * identifies the rows of the piece, so that an index notices changes. Each file carries its {@link
- * Piece}.
+ * The pieces of a table as Spark's files: those whose times some filter on the designated timestamp
+ * matches.
  */
 final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
   private static final String SCHEME = "questdb";
@@ -37,9 +33,7 @@ final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
   private static final long BLOCK_SIZE = 128L << 20;
 
   private final TableState state;
-
-  /** The query whose rows are all that is read of the table, or null. */
-  private final LatestRows latest;
+  private final LatestRows latest; // the query whose rows are all that is read, or null
 
   PieceIndex(TableState state) {
     this(state, null);
@@ -73,20 +67,16 @@ final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
         : IndexLocations.at(table.snapshot.data, table.indexDirectory);
   }
 
-  /**
-   * Returns a path with a scheme that no file system has. Spark's commands that overwrite a
-   * relation would delete the folder of the table before they find that they cannot write to it.
-   */
   @Override
   public Seq<Path> rootPaths() {
+    // Spark's commands that overwrite a relation would delete the folder of the table before they
+    // find that they cannot write to it.
     return unwritable(state.latest().snapshot.data);
   }
 
   /** Returns a path in a scheme that no file system has. */
   static Seq<Path> unwritable(String root) {
-    VectorBuilder<Path> paths = new VectorBuilder<>();
-    paths.$plus$eq(new Path(SCHEME + ":" + root));
-    return paths.result();
+    return (Seq<Path>) Scala.seq(Collections.singletonList(new Path(SCHEME + ":" + root)));
   }
 
   @Override
@@ -99,17 +89,16 @@ final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
       wanted = wanted(table, dataFilters);
     }
     OpenFiles openFiles = state.openFiles();
-    VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
+    List<FileStatusWithMetadata> files = new ArrayList<>();
     for (int i = 0; i < table.count(); i++) {
       if (wanted[i]) {
         Map<String, Object> piece = new Map.Map1<String, Object>(PIECE, table.piece(i, openFiles));
-        files.$plus$eq(new FileStatusWithMetadata(status(table, i), piece));
+        files.add(new FileStatusWithMetadata(status(table, i), piece));
       }
     }
-    return listing(files.result());
+    return listing(files);
   }
 
-  /** Returns for each piece whether it can have a row that filters match. */
   private boolean[] wanted(TableDescription table, Seq<Expression> filters) {
     TimeRange range = range(table, filters);
     boolean[] needed = latest == null ? null : latest.needed(table);
@@ -121,12 +110,14 @@ final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
   }
 
   /** Returns a listing of files without partition columns. */
-  static Seq<PartitionDirectory> listing(Seq<FileStatusWithMetadata> files) {
-    VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
+  static Seq<PartitionDirectory> listing(List<FileStatusWithMetadata> files) {
+    List<PartitionDirectory> directories = new ArrayList<>();
     if (!files.isEmpty()) {
-      directories.$plus$eq(new PartitionDirectory(InternalRow.empty(), files));
+      directories.add(
+          new PartitionDirectory(
+              InternalRow.empty(), (Seq<FileStatusWithMetadata>) Scala.seq(files)));
     }
-    return directories.result();
+    return (Seq<PartitionDirectory>) Scala.seq(directories);
   }
 
   /** Returns the range of the designated timestamp that filters allow. */
@@ -135,21 +126,19 @@ final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
     return TimeRange.of(translated(filters), timestamp == null ? null : timestamp.name);
   }
 
-  /** Returns the filters that have a form for data sources; the others say nothing about times. */
   private static Seq<Filter> translated(Seq<Expression> filters) {
-    VectorBuilder<Filter> known = new VectorBuilder<>();
-    Iterator<Expression> iterator = filters.iterator();
-    while (iterator.hasNext()) {
-      Expression filter = (Expression) iterator.next();
+    List<Filter> known = new ArrayList<>(); // other filters say nothing about times
+    for (Expression filter : Scala.list(filters)) {
       Option<Filter> form = DataSourceStrategy$.MODULE$.translateFilter(filter, false);
       if (!form.isEmpty()) {
-        known.$plus$eq((Filter) form.get());
+        known.add((Filter) form.get());
       }
     }
-    return (Seq<Filter>) known.result();
+    return (Seq<Filter>) Scala.seq(known);
   }
 
   private static FileStatus status(TableDescription table, int i) {
+    // The digest of all that identifies the rows lets an index notice changes.
     Path path = Paths.path(table.folder(i));
     return new FileStatus(table.bytes(i), false, 1, BLOCK_SIZE, table.digest(i), path);
   }

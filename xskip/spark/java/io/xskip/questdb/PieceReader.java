@@ -11,7 +11,7 @@ import scala.runtime.AbstractFunction1;
 
 /**
  * The function that reads a split of a piece: from {@code PartitionedFile} to an iterator over
- * batches or rows. Janino creates no bridge methods, hence the erased types.
+ * batches or rows.
  */
 final class PieceReader extends AbstractFunction1<Object, Object> implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -21,13 +21,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   private final ScanFilters filters;
   private final boolean hasBatches;
 
-  /**
-   * Creates a reader.
-   *
-   * @param required the columns of the table to read
-   * @param filters the filters that all needed rows match
-   * @param hasBatches whether Spark takes batches instead of rows
-   */
+  /** Creates a reader, of batches if Spark takes them, of the rows that all filters match. */
   PieceReader(
       StructType required, StructType partitionSchema, ScanFilters filters, boolean hasBatches) {
     this.required = required;
@@ -37,7 +31,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   }
 
   @Override
-  public Object apply(Object object) {
+  public Object apply(Object object) { // erased types: Janino creates no bridge methods
     PartitionedFile file = (PartitionedFile) object;
     Piece piece = PieceIndex.piece(file);
     PartitionColumns partition = new PartitionColumns(partitionSchema, file.partitionValues());
@@ -137,7 +131,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     return true;
   }
 
-  /** Returns the first row of the split that begins at a byte. */
+  // the first row of the split that begins at a byte
   private static long rowAt(Piece piece, long place, long size) {
     return place >= size ? piece.rows : (long) ((double) piece.rows / size * place);
   }

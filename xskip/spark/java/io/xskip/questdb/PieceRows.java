@@ -8,33 +8,23 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.AbstractIterator;
 
 /**
- * The rows of ranges of a native piece, as an iterator over batches. Each batch is checked before
- * it is returned: its bytes are those of the transaction. A batch is valid until the next one.
+ * The rows of ranges of a native piece, as an iterator over batches, each of which is valid until
+ * the next one.
  */
 final class PieceRows extends AbstractIterator<Object> implements TaskCompletionListener {
-  /** The rows of a batch at most. A check takes as long as the copy of some thousand values. */
+  // of a batch; a check takes as long as the copy of some thousand values
   private static final int MAX_ROWS = 1 << 16;
 
   private ColumnReader[] readers;
   private final Piece piece;
-  private final boolean[][] wantedKeys;
+  private final boolean[][] wantedKeys; // for each reader the keys of which a row has one, or null
   private final SnapshotCheck check;
-  private final PartitionColumns partition;
-
-  /** The first row and the first row after each range. */
-  private final long[] ranges;
-
+  private final PartitionColumns partition; // the columns that are equal in all rows
+  private final long[] ranges; // the first row and the first row after each range, in order
   private int range = 0;
   private long next;
   private ColumnarBatch batch = null;
 
-  /**
-   * Creates an iterator.
-   *
-   * @param wantedKeys for each reader the keys of which a row has one, or null
-   * @param partition the columns that are equal in all rows
-   * @param ranges the first row and the first row after each range, in ascending order
-   */
   PieceRows(
       Piece piece,
       ColumnReader[] readers,

@@ -9,11 +9,10 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A vector over the bytes of a column file. A value is decoded when Spark asks for it, so that a
- * batch costs only the copy of its bytes.
+ * A vector over the bytes of a column file, of which a value is decoded only when Spark asks for
+ * it.
  */
 abstract class PlainVector extends ColumnVector {
-  /** The bytes; those of the first row come first. */
   protected final byte[] data;
 
   PlainVector(DataType type, byte[] data) {

@@ -4,10 +4,8 @@ import java.util.Arrays;
 
 /** The places of the values of a range of rows, within bytes that were read. */
 final class Ranges {
-  /** The number of rows at the start that are older than the column, and that of the others. */
-  final int missing;
-
-  final int present;
+  final int missing; // the number of rows at the start that are older than the column
+  final int present; // the number of the others
   final byte[] data;
   private final long[] starts;
   private final long[] ends;
@@ -22,9 +20,9 @@ final class Ranges {
     this.data = data;
   }
 
-  /** Returns whether no two of the first ranges have a byte in common. Servers write in order. */
+  /** Returns whether no two of the first ranges have a byte in common. */
   static boolean areDisjoint(long[] starts, long[] ends, int count) {
-    return areInOrder(starts, ends, count)
+    return areInOrder(starts, ends, count) // as servers write
         || areInOrder(sorted(starts, count), sorted(ends, count), count);
   }
 
@@ -47,12 +45,10 @@ final class Ranges {
     return copy;
   }
 
-  /** Returns where the value of a row starts in the data. */
-  int start(int row) {
+  int start(int row) { // in the data
     return (int) (starts[row - missing] - base);
   }
 
-  /** Returns the number of bytes of the value of a row. */
   int length(int row) {
     return (int) (ends[row - missing] - starts[row - missing]);
   }

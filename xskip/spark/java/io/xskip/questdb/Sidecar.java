@@ -14,21 +14,14 @@ import org.apache.parquet.hadoop.metadata.BlockMetaData;
  */
 final class Sidecar {
   private static final long REQUIRED = 0xFFFFFFFFL << 32;
-
-  /** A covering index, which reads do not use. */
-  private static final long KNOWN_OF_FOOTERS = 1L << 32;
-
-  /** The bit in the type code of the designated timestamp. */
-  private static final int DESIGNATED = 1 << 17;
-
+  private static final long KNOWN_OF_FOOTERS = 1L << 32; // a covering index, which reads do not use
+  private static final int DESIGNATED = 1 << 17; // in the type code of the designated timestamp
   private static final int HEADER_BYTES = 32;
   private static final int COLUMN_BYTES = 32;
   private static final int FOOTER_BYTES = 40;
   private static final int CHUNK_BYTES = 64;
   private static final int MAX_FOOTERS = 100_000;
-
-  /** The flags of bounds that are there, and within their slots. */
-  private static final int HAS_BOUNDS = 1 | 2 | 8 | 16;
+  private static final int HAS_BOUNDS = 1 | 2 | 8 | 16; // bounds are there, and within their slots
 
   private final ByteBuffer bytes;
   private final int footer;
@@ -39,8 +32,8 @@ final class Sidecar {
   }
 
   /**
-   * Returns the sidecar of a piece, or null if it has none. Fails if the sidecar requires a feature
-   * that this release does not know.
+   * Returns the sidecar of a piece, or null if it has none; fails if this release lacks a feature
+   * that it requires.
    */
   static Sidecar of(Piece piece) {
     Path path = Paths.get(piece.folder).resolveSibling("_pm");
@@ -93,10 +86,8 @@ final class Sidecar {
   }
 
   /**
-   * Returns the position of a column in the file, or -1 if it is not there with a type.
-   *
-   * @param code the type code of QuestDB
-   * @param parquetType the physical type in the Parquet file
+   * Returns the position of a column in the file, or -1 if it is not there with QuestDB's type code
+   * and Parquet's type.
    */
   int position(int writerIndex, int code, int parquetType) {
     int count = bytes.getInt(24);

@@ -4,17 +4,14 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The bounds of the columns in one row group of a Parquet piece, by its sidecar. Rules: [QDB-PM-4].
- *
- * <p>Bounds and literals become integers that have the order of the values.
+ * The bounds of columns in a row group of a Parquet piece, as integers in the order of values.
+ * Rules: [QDB-PM-4].
  */
 final class SidecarBounds {
-  /**
-   * The types whose bounds count, in the order of their codes from {@link #FIRST_CODE} on, and the
-   * Parquet type of each. Bounds of BYTE, SHORT, CHAR and BOOLEAN lack the zeros before the column,
-   * and older servers wrote those of other widths. Bounds of text can be cut, and those of other
-   * types are of bytes.
-   */
+  // The types whose bounds count, in the order of their codes from FIRST_CODE on, and the Parquet
+  // type of each. Bounds of BYTE, SHORT, CHAR and BOOLEAN lack the zeros before the column, and
+  // older servers wrote those of other widths. Bounds of text can be cut, and those of other types
+  // are of bytes.
   private static final List<String> KINDS =
       Arrays.asList("INT", "LONG", "DATE", "TIMESTAMP", "FLOAT", "DOUBLE");
 
@@ -71,8 +68,7 @@ final class SidecarBounds {
     return bounds[0] <= bounds[1] ? bounds : null;
   }
 
-  /** Returns the integer for the bits of a bound, or null if it has none. */
-  private static Long number(long bits, TableColumn column) {
+  private static Long number(long bits, TableColumn column) { // null for a bound that has none
     switch (column.kind) {
       case "INT":
         return Long.valueOf((int) bits);

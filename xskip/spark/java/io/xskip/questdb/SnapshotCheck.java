@@ -9,8 +9,7 @@ import java.nio.file.Paths;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The check whether bytes that were read still are rows of the transaction. Rules: [QDB-SN-3]
- * [QDB-SN-5].
+ * The check whether bytes that were read are rows of the transaction. Rules: [QDB-SN-3] [QDB-SN-5].
  */
 final class SnapshotCheck {
   private static final int TODO_BYTES = 48;
@@ -22,9 +21,7 @@ final class SnapshotCheck {
 
   private final Piece piece;
   private final TableSnapshot snapshot;
-
-  /** The file whose time of modification shows writes, or null. */
-  private final String stampedFile;
+  private final String stampedFile; // whose time of modification shows writes, or null
 
   SnapshotCheck(Piece piece) {
     this.piece = piece;
@@ -32,8 +29,7 @@ final class SnapshotCheck {
     this.stampedFile = piece.isParquet() ? piece.folder : stampedFile(piece);
   }
 
-  /** Returns the file that a squash changes, or null if the piece has none. */
-  private static String stampedFile(Piece piece) {
+  private static String stampedFile(Piece piece) { // the file that a squash changes
     TableColumn[] columns = piece.snapshot.columns;
     TableColumn column = piece.snapshot.timestamp;
     if (column == null && columns.length > 0) {
@@ -90,14 +86,11 @@ final class SnapshotCheck {
         : null;
   }
 
-  /**
-   * Returns whether neither a squash nor a truncation can have written into the piece.
-   *
-   * <p>A server writes only after the rows that it has committed. If these are fewer than the rows
-   * of the piece, a squash can have written some columns and not yet the stamped file. If not, what
-   * wrote into the piece is committed, and the stamp shows it.
-   */
+  /** Returns whether neither a squash nor a truncation can have written into the piece. */
   private boolean isUntouched(TransactionFile now, boolean canBeTruncated) throws IOException {
+    // A server writes only after the rows that it has committed. If these are fewer than the rows
+    // of the piece, a squash can have written some columns and not yet the stamped file. If not,
+    // what wrote into the piece is committed, and the stamp shows it.
     long rows = now.rows(piece);
     if (canBeTruncated && (rows < 0 || stampedFile == null)) {
       return false;

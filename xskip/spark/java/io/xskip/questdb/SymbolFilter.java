@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.common.Scala;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -10,7 +11,6 @@ import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.unsafe.types.UTF8String;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /** A filter for some values of a column. It rules out native pieces and batches. [QDB-SP-8] */
@@ -28,9 +28,8 @@ final class SymbolFilter implements Serializable {
   /** Returns the filters for values of text that all rows of a result match. */
   static SymbolFilter[] of(Seq<Filter> filters) {
     List<SymbolFilter> found = new ArrayList<>();
-    Iterator<Filter> iterator = filters.iterator();
-    while (iterator.hasNext()) {
-      add((Filter) iterator.next(), found);
+    for (Filter filter : Scala.list(filters)) {
+      add(filter, found);
     }
     return (SymbolFilter[]) found.toArray(new SymbolFilter[0]);
   }
@@ -59,7 +58,6 @@ final class SymbolFilter implements Serializable {
     found.add(new SymbolFilter(attribute, (String[]) texts.toArray(new String[0])));
   }
 
-  /** Returns whether the filter is for the symbols of a column. */
   boolean isFor(TableColumn column) {
     return column.kind.equals("SYMBOL") && Attributes.isOf(attribute, column.name);
   }

@@ -7,9 +7,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The keys of a SYMBOL column that occur in native pieces, as far as they were read in the driver.
- *
- * <p>In the sets, 0 stands for null, and {@code key + 1} for a key.
+ * The keys of a SYMBOL column in native pieces that the driver has read: 0 for null, {@code key +
+ * 1} for a key.
  */
 final class SymbolKeys {
   private static final int CHUNK_ROWS = 1 << 18;
@@ -17,7 +16,7 @@ final class SymbolKeys {
   private static final int INITIAL_PIECES = 1024;
   private static final float LOAD_FACTOR = 0.75f;
 
-  /** Sets of keys by the identity of a piece and its column, the last used ones at the end. */
+  // by the identity of a piece and its column, the last used ones at the end
   private static final Map<String, BitSet> KNOWN =
       new LinkedHashMap<>(INITIAL_PIECES, LOAD_FACTOR, true);
 
@@ -26,9 +25,8 @@ final class SymbolKeys {
   private SymbolKeys() {}
 
   /**
-   * Returns the keys in a piece if they are known, or null.
-   *
-   * @param identity what identifies the rows of the piece and the column
+   * Returns the keys in a piece, by what identifies its rows and the column, if they are known, or
+   * null.
    */
   static BitSet known(String identity) {
     synchronized (KNOWN) {
@@ -50,9 +48,8 @@ final class SymbolKeys {
   }
 
   /**
-   * Reads the keys in a range of rows, and checks that they are of the transaction.
-   *
-   * @param rows the first row, and the first row after the range
+   * Reads the keys from a first row to one after the range, and checks that they are of the
+   * transaction.
    */
   static BitSet read(Piece piece, TableColumn column, long[] rows) {
     long[] words = new long[(column.symbolCount >>> 6) + 1];

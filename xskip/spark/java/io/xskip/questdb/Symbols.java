@@ -17,8 +17,13 @@ final class Symbols {
   private static final String[] EXTENSIONS = {"o", "c"};
   private static final Symbols NONE = new Symbols("", new UTF8String[0]);
 
-  /** What changes if a file is replaced or written. */
-  private static final String FILE_STATE = "unix:dev,ino,ctime";
+  private static final String FILE_STATE = "unix:dev,ino,ctime"; // changes with each write
+  private static final int MAX_COLUMNS = 16;
+  private static final float LOAD_FACTOR = 0.75f;
+
+  // the symbols that were read last, as long as the JVM needs no memory for others
+  private static final Map<String, SoftReference<Symbols>> KNOWN =
+      new LinkedHashMap<>(MAX_COLUMNS, LOAD_FACTOR, true);
 
   private final String key;
   private final UTF8String[] values;
@@ -34,7 +39,11 @@ final class Symbols {
       return NONE;
     }
     String key = key(piece, column);
-    Symbols known = Cache.get(key);
+    Symbols known = null;
+    synchronized (KNOWN) {
+      SoftReference<Symbols> kept = (SoftReference<Symbols>) KNOWN.get(key);
+      known = kept == null ? null : (Symbols) kept.get();
+    }
     return known == null ? new Symbols(key, read(piece, column)) : known;
   }
 
@@ -48,14 +57,19 @@ final class Symbols {
 
   /** Keeps symbols for other pieces, after a check that no server has cut their files. */
   void keep() {
-    if (this != NONE) {
-      Cache.put(key, this);
+    if (this == NONE) {
+      return;
+    }
+    synchronized (KNOWN) {
+      KNOWN.put(key, new SoftReference<Symbols>(this));
+      if (KNOWN.size() > MAX_COLUMNS) {
+        KNOWN.remove(KNOWN.keySet().iterator().next());
+      }
     }
   }
 
-  /** Returns what identifies symbols: another table with the same numbers can be restored. */
   private static String key(Piece piece, TableColumn column) {
-    TableSnapshot snapshot = piece.snapshot;
+    TableSnapshot snapshot = piece.snapshot; // another table with the same numbers can be restored
     StringBuilder key = new StringBuilder();
     key.append(snapshot.tableId).append('/').append(snapshot.truncateVersion);
     key.append('/').append(column.symbolCount);
@@ -165,33 +179,6 @@ final class Symbols {
     @Override
     public UTF8String getUTF8String(int row) {
       return values[key(row)];
-    }
-  }
-
-  /** The symbols that were read last, as long as the JVM needs no memory for others. */
-  private static final class Cache {
-    private static final int MAX_COLUMNS = 16;
-    private static final float LOAD_FACTOR = 0.75f;
-    private static final Map<String, SoftReference<Symbols>> KNOWN =
-        new LinkedHashMap<>(MAX_COLUMNS, LOAD_FACTOR, true);
-
-    private Cache() {}
-
-    /** Returns the symbols with a key, or null. */
-    static Symbols get(String key) {
-      synchronized (KNOWN) {
-        SoftReference<Symbols> known = (SoftReference<Symbols>) KNOWN.get(key);
-        return known == null ? null : (Symbols) known.get();
-      }
-    }
-
-    static void put(String key, Symbols symbols) {
-      synchronized (KNOWN) {
-        KNOWN.put(key, new SoftReference<Symbols>(symbols));
-        if (KNOWN.size() > MAX_COLUMNS) {
-          KNOWN.remove(KNOWN.keySet().iterator().next());
-        }
-      }
     }
   }
 }

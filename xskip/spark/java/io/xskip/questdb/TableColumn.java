@@ -8,35 +8,16 @@ final class TableColumn implements Serializable {
   private static final long serialVersionUID = 1L;
 
   final String name;
-
-  /** The position in {@code _meta}. */
-  final int writerIndex;
-
-  /** The name of the column's kind, such as INT. */
-  final String kind;
-
-  /** The bytes of each value in a column file; 0 if they vary. */
-  final int width;
-
-  /** The bits of a GEOHASH, the dimensions of an ARRAY, or the ticks per second of a TIMESTAMP. */
-  final int size;
-
-  /** The precision and the scale of a DECIMAL. */
-  final int precision;
-
+  final int writerIndex; // the position in _meta
+  final String kind; // a name such as INT
+  final int width; // the bytes of each value in a column file; 0 if they vary
+  final int size; // bits of a GEOHASH, dimensions of an ARRAY, ticks per second of a TIMESTAMP
+  final int precision; // of a DECIMAL
   final int scale;
-
-  /** The number at the end of the names of the symbol files, or -1. */
-  final long symbolTxn;
-
-  /** The number of symbols that the transaction has committed. */
-  final int symbolCount;
-
-  /** Whether native pieces have a bitmap index of the column. */
-  final boolean isIndexed;
-
-  /** The columns that changes of type have replaced, the last one first. */
-  final TableColumn[] former;
+  final long symbolTxn; // the number at the end of the names of the symbol files, or -1
+  final int symbolCount; // that the transaction has committed
+  final boolean isIndexed; // whether native pieces have a bitmap index of the column
+  final TableColumn[] former; // those that changes of type have replaced, the last one first
 
   TableColumn(JsonNode fields) {
     name = fields.get("name").asText();

@@ -8,24 +8,10 @@ import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * A transaction of a table with all its pieces, in the form in which Python sends it. The form
- * consists of these parts, all numbers little-endian:
- *
- * <ul>
- *   <li>the letter T
- *   <li>int32 and UTF-8: the length of a JSON object, and the object
- *   <li>{@link #FIELDS} times int64 per piece
- *   <li>int64 per piece and one more: the place of its first record of {@code _cv}
- *   <li>three times int64 per record
- *   <li>UTF-8: the folders of the pieces, separated by NUL
- * </ul>
- */
+/** A transaction of a table with all its pieces, in the form in which Python sends it. */
 final class TableDescription {
-  /**
-   * The numbers per piece: time, rows, size of a Parquet file, inode, time of modification, start,
-   * end, bytes, digest and the transaction in the name of the folder.
-   */
+  // the numbers per piece: time, rows, size of a Parquet file, inode, time of modification, start,
+  // end, bytes, digest and the transaction in the name of the folder
   private static final int FIELDS = 10;
 
   private static final int START = 5;
@@ -34,17 +20,10 @@ final class TableDescription {
   private static final int DIGEST = 8;
 
   final TableSnapshot snapshot;
-
-  /** What Python compares to tell whether a transaction is this one. */
-  final String fingerprint;
-
+  final String fingerprint; // what Python compares to tell whether a transaction is this one
   final StructType schema;
-
-  /** The directory of the table's index, or an empty text if the folder of the table has it. */
-  final String indexDirectory;
-
-  /** The files of the cold tier, or null. */
-  final ColdFiles cold;
+  final String indexDirectory; // an empty text if the folder of the table has the index
+  final ColdFiles cold; // the files of the cold tier, or null
 
   private final int count;
   private final long[] fields;
@@ -53,8 +32,11 @@ final class TableDescription {
   private final String[] folders;
 
   TableDescription(byte[] bytes) throws Exception {
+    // The letter T; the length of a JSON object as int32, and the object in UTF-8; the numbers per
+    // piece, the place of the first record of _cv per piece and one more, and three numbers per
+    // record, all as int64; the folders of the pieces in UTF-8, separated by NUL.
     ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-    buffer.get(); // the mark of a description
+    buffer.get();
     byte[] text = new byte[buffer.getInt()];
     buffer.get(text);
     JsonNode header = new ObjectMapper().readTree(new String(text, StandardCharsets.UTF_8));
@@ -83,23 +65,19 @@ final class TableDescription {
     return count;
   }
 
-  /** Returns the least time that a piece can hold. */
-  long start(int i) {
+  long start(int i) { // the least time that a piece can hold
     return fields[FIELDS * i + START];
   }
 
-  /** Returns a time that is greater than all times of a piece, or the greatest number. */
-  long end(int i) {
+  long end(int i) { // a time after all times of a piece, or the greatest number
     return fields[FIELDS * i + END];
   }
 
-  /** Returns the approximate size of a piece in bytes, at least 1. */
-  long bytes(int i) {
+  long bytes(int i) { // the approximate size of a piece, at least 1
     return fields[FIELDS * i + BYTES];
   }
 
-  /** Returns a digest of the key of a piece, which differs if the rows can differ. */
-  long digest(int i) {
+  long digest(int i) { // of the key of a piece, which differs if the rows can differ
     return fields[FIELDS * i + DIGEST];
   }
 
@@ -115,11 +93,7 @@ final class TableDescription {
     return piece(i, (OpenFiles) null);
   }
 
-  /**
-   * Returns a piece.
-   *
-   * @param openFiles the files of the transaction that are open, or null
-   */
+  /** Returns a piece; the open files of the transaction can be null. */
   Piece piece(int i, OpenFiles openFiles) {
     long[] own = new long[FIELDS];
     System.arraycopy(fields, FIELDS * i, own, 0, FIELDS);

@@ -12,14 +12,9 @@ import java.nio.file.StandardOpenOption;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 
-/**
- * A file of a table, open for reads of ranges. Rules: [QDB-RD-5].
- *
- * <p>Ranges are copied: a mapped file that a server cuts would end the process.
- */
+/** A file of a table, open for reads of ranges. Rules: [QDB-RD-5]. */
 final class TableFile implements Closeable {
-  /** The counters that Spark reads for the metric of bytes that a task has read. */
-  @SuppressWarnings("deprecation")
+  @SuppressWarnings("deprecation") // Spark reads them for the metric of the bytes of a task
   private static final FileSystem.Statistics STATISTICS =
       FileSystem.getStatistics("file", RawLocalFileSystem.class);
 
@@ -70,7 +65,6 @@ final class TableFile implements Closeable {
     return isOfPiece ? piece.openFiles.path(path.substring(folder.length() + 1)) : null;
   }
 
-  /** Returns the text of attributes of a file. */
   static String attributes(Piece piece, String path, String names) {
     try {
       return Files.readAttributes(Paths.get(path), names).toString();
@@ -106,7 +100,6 @@ final class TableFile implements Closeable {
     }
   }
 
-  /** Throws the error of a file that a server has removed. */
   static RuntimeException missing(Piece piece, String path) {
     return TableFailure.changed(piece, "the file " + path + " does not exist");
   }
@@ -115,13 +108,13 @@ final class TableFile implements Closeable {
     return path;
   }
 
-  /** Reads bytes from a place of the file on into the start of an array. */
   void read(long from, byte[] into, int length) {
     read(from, into, 0, length);
   }
 
   /** Reads bytes from a place of the file on into an array. */
   void read(long from, byte[] into, int at, int length) {
+    // Ranges are copied: a mapped file that a server cuts would end the process.
     ByteBuffer buffer = ByteBuffer.wrap(into, at, length);
     long place = from;
     try {
@@ -139,7 +132,6 @@ final class TableFile implements Closeable {
     STATISTICS.incrementBytesRead(length);
   }
 
-  /** Returns a number of 64 bits. */
   long readLong(long from) {
     byte[] bytes = new byte[Long.BYTES];
     read(from, bytes, bytes.length);

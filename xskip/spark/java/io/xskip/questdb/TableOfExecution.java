@@ -7,9 +7,7 @@ final class TableOfExecution {
   private final long execution;
   private TableDescription table;
   private OpenFiles openFiles = null;
-
-  /** Whether a scan has a listing of the transaction. */
-  private boolean isFixed = false;
+  private boolean isFixed = false; // whether a scan has a listing of the transaction
 
   TableOfExecution(long execution, TableDescription table) {
     this.execution = execution;
@@ -29,22 +27,20 @@ final class TableOfExecution {
   }
 
   /**
-   * Opens the files of pieces, and keeps to the transaction from then on.
-   *
-   * @return false if the transaction is another one, or if a server has removed a file of it and
-   *     the execution can still take another one
+   * Opens the files of pieces and keeps to the transaction, or returns false if another one is, or
+   * can be, taken.
    */
   synchronized boolean hold(TableDescription listed, boolean[] wanted) {
     if (listed != table) {
       return false;
     }
     if (openFiles == null) {
-      openFiles = OpenFiles.of(table.count());
+      openFiles = new OpenFiles(table.count());
       ExecutionFiles.add(execution, openFiles);
     }
     try {
       openFiles.add(table.folders(), wanted);
-    } catch (FileNotFoundException e) {
+    } catch (FileNotFoundException e) { // a server has removed a file of the transaction
       return isFixed;
     }
     isFixed = true;

@@ -6,38 +6,24 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 
 /** The relations of tables of QuestDB. */
 public final class TableRelations {
-  /** Sets the function in Python that describes tables. */
   public void setCallback(Function<String, byte[]> callback) {
     TableState.callback = callback;
   }
 
-  /**
-   * Returns the relation of a table.
-   *
-   * @param path the path of the table as the user names it
-   * @param isFrozen whether no server writes to the table
-   */
+  /** Returns the relation of a table; {@code isFrozen}: no server writes to it. */
   public HadoopFsRelation relation(Object session, String path, boolean isFrozen) throws Exception {
     TableState state = new TableState(path, isFrozen, "");
     return TierRelations.table(session, state);
   }
 
-  /**
-   * Returns the relations of a table and its cold tier.
-   *
-   * @param path the path of the table as the user names it
-   * @param cold the folder of the cold tier
-   */
+  /** Returns the relations of a table and the folder of its cold tier. */
   public TierRelations tiers(Object session, String path, String cold) throws Exception {
     return new TierRelations(session, new TableState(path, false, cold));
   }
 
   /**
-   * Returns a DataFrame with the same latest row of each value of a column that reads fewer pieces,
-   * and the greatest number of rows that it reads; or the DataFrame itself, and null.
-   *
-   * @param timestamp the position of the timestamp among the columns
-   * @param symbol the position of the column whose values each give a row
+   * Returns a DataFrame with the same latest rows by a column that reads fewer pieces, and its
+   * rows, as {@link LatestQuery}.
    */
   public Object[] latest(Object df, int timestamp, int symbol) {
     try {

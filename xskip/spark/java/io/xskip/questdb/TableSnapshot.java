@@ -7,24 +7,17 @@ import java.io.Serializable;
 final class TableSnapshot implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The folder of the table with its partitions, and the folder with the control files. */
-  final String data;
-
-  final String control;
+  final String data; // the folder of the table with its partitions
+  final String control; // the folder with the control files; of a checkpoint it is another one
   final long txn;
   final long partitionVersion;
   final long truncateVersion;
   final int tableId;
-
-  /** Whether no server writes to the table. */
-  final boolean isFrozen;
-
+  final boolean isFrozen; // whether no server writes to the table
   final TableColumn[] columns;
+  final TableColumn timestamp; // the designated one, or null
 
-  /** The column of the designated timestamp, or null. */
-  final TableColumn timestamp;
-
-  /** Three numbers per default record of {@code _cv}: writer index, name transaction, time. */
+  // per default record of _cv: writer index, name transaction, time
   private final long[] defaults;
 
   TableSnapshot(JsonNode fields) {
@@ -58,13 +51,11 @@ final class TableSnapshot implements Serializable {
     return null;
   }
 
-  /** Returns whether the control files are those of a checkpoint. */
   boolean isCheckpoint() {
     return !control.equals(data);
   }
 
-  /** Returns the place of the default record of a column, or -1. */
-  private int defaultOf(TableColumn column) {
+  private int defaultOf(TableColumn column) { // the place of the record, or -1
     for (int i = 0; i < defaults.length; i += 3) {
       if (defaults[i] == column.writerIndex) {
         return i;

@@ -12,12 +12,7 @@ import java.util.function.Function;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.types.StructField;
 
-/**
- * A table in the driver, and its transactions that queries read.
- *
- * <p>Python reads the control files of the table. All scans of one execution of a query read the
- * same transaction: the last one when the first of them lists its files. Rules: [QDB-SP].
- */
+/** A table in the driver, and its transactions that queries read. Rules: [QDB-SP]. */
 final class TableState {
   private static final int MAX_EXECUTIONS = 200;
   private static final int MAX_ATTEMPTS = 10;
@@ -25,29 +20,19 @@ final class TableState {
   private static final long MAX_AGE_NANOS = 1_000_000_000L;
   private static final String EXECUTION = "spark.sql.execution.id";
 
-  /** The function in Python that describes tables, or null. */
-  static volatile Function<String, byte[]> callback = null;
+  static volatile Function<String, byte[]> callback = null; // of Python, which describes tables
 
-  /** The transactions of executions, by execution and table: tables can be loaded repeatedly. */
+  // by execution and table: tables can be loaded repeatedly
   private static final Map<String, TableOfExecution> BY_EXECUTION = new LinkedHashMap<>();
 
   private final String path;
-  private final boolean isFrozen;
-
-  /** The folder of the cold tier that is read with the table, or an empty text. */
-  private final String cold;
-
+  private final boolean isFrozen; // whether no server writes to the table
+  private final String cold; // the folder of the cold tier that is read with it, or an empty text
   private final TableDescription first;
   private TableDescription latest;
   private long refreshedAt = System.nanoTime();
 
-  /**
-   * Reads the last transaction of a table.
-   *
-   * @param path the path of the table as the user names it
-   * @param isFrozen whether no server writes to the table
-   * @param cold the folder of the cold tier that is read with the table, or an empty text
-   */
+  /** Reads the last transaction of a table by its path as the user names it. */
   TableState(String path, boolean isFrozen, String cold) throws Exception {
     this.path = path;
     this.isFrozen = isFrozen;
@@ -66,30 +51,26 @@ final class TableState {
   }
 
   /**
-   * Returns the transaction that all scans of the current execution read. Without an execution, as
-   * below {@code df.rdd}, scans within a second read one transaction.
+   * Returns the transaction that all scans of the current execution read: the last one when the
+   * first listed its files.
    */
   synchronized TableDescription current() {
     TableOfExecution own = ofExecution();
     if (own != null) {
       use(own.table());
-    } else if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
+    } else if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) { // as below df.rdd
       refresh();
     }
     return latest;
   }
 
   /**
-   * Opens the files of pieces of the current transaction until the current execution ends. If a
-   * server has removed one and no scan of the execution has a listing, the next transaction is
-   * taken. Only tasks in this process can use the files.
-   *
-   * @param wanted whether each piece is in the listing
-   * @param attempt the number of attempts before
-   * @return false if the caller has to list the pieces of the transaction that is current now
+   * Opens the pieces' files until the execution ends, or returns false if the caller has to list
+   * another transaction.
    */
   synchronized boolean hold(TableDescription table, boolean[] wanted, int attempt) {
     TableOfExecution own = ofExecution();
+    // Only tasks in this process can use the files.
     if (own == null || isFrozen || !SparkCompat.context().isLocal()) {
       return true;
     }
@@ -100,12 +81,12 @@ final class TableState {
       own.fix();
       return true;
     }
+    // A server has removed a file: the next transaction is taken if no scan has a listing.
     LockSupport.parkNanos(PAUSE_NANOS << attempt);
     refresh();
     return !own.replace(table, latest);
   }
 
-  /** Returns the files that the current execution holds, or null. */
   synchronized OpenFiles openFiles() {
     TableOfExecution own = ofExecution();
     return own == null ? null : own.openFiles();
@@ -163,7 +144,6 @@ final class TableState {
     }
   }
 
-  /** Reads the last transaction, unless the known one is the last. */
   synchronized void refresh() {
     refreshedAt = System.nanoTime();
     try {
@@ -178,10 +158,7 @@ final class TableState {
     }
   }
 
-  /**
-   * Fails unless a transaction has all columns with which the DataFrame was made, and the cold tier
-   * no columns that became others since.
-   */
+  // Columns of the DataFrame must be there, and those of the cold tier must not be others now.
   private void demandColumns(TableDescription found) {
     if (first.cold != null && !found.cold.fits(first.cold)) {
       throw new IllegalStateException(
@@ -205,11 +182,7 @@ final class TableState {
     }
   }
 
-  /**
-   * Returns the last transaction, or null if it is a known one.
-   *
-   * @param known a transaction, or null
-   */
+  /** Returns the last transaction, or null if it is the known one, which can be null. */
   private TableDescription described(TableDescription known) throws Exception {
     Function<String, byte[]> function = callback;
     if (function == null) {

@@ -10,7 +10,7 @@ final class Texts {
   private static final byte[] GEOHASH = "0123456789bcdefghjkmnpqrstuvwxyz".getBytes();
   private static final int REPLACEMENT = 0xFFFD;
 
-  /** The least code points of two, three and four bytes; smaller ones have a shorter form. */
+  // the least code points of two, three and four bytes; smaller ones have a shorter form
   private static final int[] LEAST = {0, 0, 0x80, 0x800, 0x10000};
 
   private static final long NOT_ASCII = 0x8080808080808080L;
@@ -62,7 +62,6 @@ final class Texts {
     return length;
   }
 
-  /** Returns whether bytes are UTF-8. */
   static boolean isUtf8(byte[] data, int start, int length) {
     int end = start + length;
     int at = start;
@@ -128,7 +127,6 @@ final class Texts {
     return UTF8String.fromBytes(text);
   }
 
-  /** Returns the dotted text of an address. */
   static UTF8String ofAddress(int value) {
     return UTF8String.fromString(
         (value >>> 24)

@@ -13,8 +13,8 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 
 /**
- * The relations of a table and its cold tier, which read one transaction in each execution: that of
- * the pieces, and one for each group of exported files.
+ * The relations of a table and of each group of exported files of its cold tier, in one transaction
+ * per execution.
  */
 public final class TierRelations {
   private final Object session;
@@ -27,7 +27,6 @@ public final class TierRelations {
     this.groups = new ArrayList<>(state.latest().cold.groups.keySet());
   }
 
-  /** Returns the relation of a table without a cold tier. */
   static HadoopFsRelation table(Object session, TableState state) {
     return new HadoopFsRelation(
         new PieceIndex(state),
@@ -39,17 +38,14 @@ public final class TierRelations {
         (SparkSession) session);
   }
 
-  /** Returns the number of groups of exported files. */
   public int count() {
     return groups.size();
   }
 
-  /** Returns the relation of the pieces of the table. */
   public HadoopFsRelation table() {
     return table(session, state);
   }
 
-  /** Returns the relation of a group of exported files. */
   public HadoopFsRelation files(int i) throws Exception {
     String group = (String) groups.get(i);
     ColdFiles cold = state.latest().cold;

@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.common.Scala;
 import java.io.Serializable;
 import java.sql.Timestamp;
 import java.time.Instant;
@@ -11,14 +12,12 @@ import org.apache.spark.sql.sources.GreaterThan;
 import org.apache.spark.sql.sources.GreaterThanOrEqual;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.sources.LessThan;
-import org.apache.spark.sql.sources.LessThanOrEqual;
 import org.apache.spark.sql.sources.Or;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The times of the designated timestamp in ticks outside of which no row matches: half-open ranges,
- * which are sorted and apart from each other.
+ * The times in ticks outside of which no row matches: half-open ranges, sorted and apart from each
+ * other.
  */
 final class TimeRange implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -28,26 +27,16 @@ final class TimeRange implements Serializable {
   private static final TimeRange NONE = new TimeRange(new long[0], null);
   private static final TimeRange ALL = new TimeRange(new long[] {LEAST, GREATEST}, null);
 
-  /** The number of ranges beyond which they are taken for one. */
-  private static final int MAX_RANGES = 1000;
+  private static final int MAX_RANGES = 1000; // beyond which they are taken for one
 
-  /**
-   * The second of 1901-01-01 since the Unix epoch. Spark hands earlier times to data sources as
-   * those of another calendar and of other time zones.
-   */
+  // The second of 1901-01-01 since the Unix epoch. Spark hands earlier times to data sources as
+  // those of another calendar and of other time zones.
   private static final long FIRST_EXACT_SECOND = -2_177_452_800L;
 
-  /** The column whose times the range is of, or null. */
-  private final String column;
-
-  /** The first tick of each range, and the first one after it. */
-  private final long[] bounds;
-
-  /** The first tick of the ranges. */
-  final long start;
-
-  /** The first tick after the ranges; the greatest number means that they have no end. */
-  final long end;
+  private final String column; // whose times the range is of, or null
+  private final long[] bounds; // the first tick of each range, and the first one after it
+  final long start; // the first tick of the ranges
+  final long end; // the first tick after the ranges; the greatest number: they have no end
 
   private TimeRange(long[] bounds, String column) {
     this.bounds = bounds;
@@ -65,19 +54,15 @@ final class TimeRange implements Serializable {
   }
 
   /**
-   * Returns the range of the rows that can match all filters.
-   *
-   * @param column the name of the designated timestamp, or null; in microseconds it is a TIMESTAMP,
-   *     and in nanoseconds a BIGINT
+   * Returns the range of the rows that can match all filters; the designated timestamp can be null.
    */
   static TimeRange of(Seq<Filter> filters, String column) {
     TimeRange range = ALL;
     if (column == null) {
       return range;
     }
-    Iterator<Filter> iterator = filters.iterator();
-    while (iterator.hasNext()) {
-      range = range.and(of((Filter) iterator.next(), column));
+    for (Filter filter : Scala.list(filters)) {
+      range = range.and(of(filter, column));
     }
     return new TimeRange(range.bounds, column);
   }
@@ -100,9 +85,8 @@ final class TimeRange implements Serializable {
     return i < bounds.length && isBefore(bounds[i], to);
   }
 
-  /** Returns whether a time is before an end; the greatest number means that there is no end. */
   private static boolean isBefore(long time, long end) {
-    return time < end || end == GREATEST;
+    return time < end || end == GREATEST; // the greatest number: there is no end
   }
 
   /** Returns the ranges that overlap a half-open interval. */
@@ -133,23 +117,7 @@ final class TimeRange implements Serializable {
 
   /** Returns whether a filter matches exactly the times in the range of the filter. */
   static boolean isExact(Filter filter, String column) {
-    Object value = null;
-    if (filter instanceof EqualTo && Attributes.isOf(((EqualTo) filter).attribute(), column)) {
-      value = ((EqualTo) filter).value();
-    } else if (filter instanceof GreaterThan
-        && Attributes.isOf(((GreaterThan) filter).attribute(), column)) {
-      value = ((GreaterThan) filter).value();
-    } else if (filter instanceof GreaterThanOrEqual
-        && Attributes.isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
-      value = ((GreaterThanOrEqual) filter).value();
-    } else if (filter instanceof LessThan
-        && Attributes.isOf(((LessThan) filter).attribute(), column)) {
-      value = ((LessThan) filter).value();
-    } else if (filter instanceof LessThanOrEqual
-        && Attributes.isOf(((LessThanOrEqual) filter).attribute(), column)) {
-      value = ((LessThanOrEqual) filter).value();
-    }
-    Long ticks = value(value);
+    Long ticks = value(Attributes.literal(filter, column));
     return ticks != null && ticks.longValue() != GREATEST;
   }
 
@@ -160,33 +128,24 @@ final class TimeRange implements Serializable {
     if (filter instanceof Or) {
       return of(((Or) filter).left(), column).or(of(((Or) filter).right(), column));
     }
-    if (filter instanceof EqualTo && Attributes.isOf(((EqualTo) filter).attribute(), column)) {
-      Long value = value(((EqualTo) filter).value());
-      return value == null ? ALL : closed(value.longValue(), value.longValue());
-    }
-    if (filter instanceof GreaterThan
-        && Attributes.isOf(((GreaterThan) filter).attribute(), column)) {
-      Long value = value(((GreaterThan) filter).value());
-      return value == null ? ALL : after(value.longValue());
-    }
-    if (filter instanceof GreaterThanOrEqual
-        && Attributes.isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
-      Long value = value(((GreaterThanOrEqual) filter).value());
-      return value == null ? ALL : between(value.longValue(), GREATEST);
-    }
-    if (filter instanceof LessThan && Attributes.isOf(((LessThan) filter).attribute(), column)) {
-      Long value = value(((LessThan) filter).value());
-      return value == null ? ALL : between(LEAST, value.longValue());
-    }
-    if (filter instanceof LessThanOrEqual
-        && Attributes.isOf(((LessThanOrEqual) filter).attribute(), column)) {
-      Long value = value(((LessThanOrEqual) filter).value());
-      return value == null ? ALL : closed(LEAST, value.longValue());
-    }
     if (filter instanceof In && Attributes.isOf(((In) filter).attribute(), column)) {
       return ofAny(((In) filter).values());
     }
-    return ALL;
+    Long value = value(Attributes.literal(filter, column));
+    if (value == null) {
+      return ALL;
+    }
+    long ticks = value.longValue();
+    if (filter instanceof EqualTo) {
+      return closed(ticks, ticks);
+    }
+    if (filter instanceof GreaterThan) {
+      return after(ticks);
+    }
+    if (filter instanceof GreaterThanOrEqual) {
+      return between(ticks, GREATEST);
+    }
+    return filter instanceof LessThan ? between(LEAST, ticks) : closed(LEAST, ticks);
   }
 
   private static TimeRange ofAny(Object[] values) {
@@ -209,7 +168,7 @@ final class TimeRange implements Serializable {
   /** Returns a literal in ticks, or null if it is of another class, out of range or not exact. */
   static Long value(Object literal) {
     try {
-      if (literal instanceof Long) {
+      if (literal instanceof Long) { // a timestamp in nanoseconds is a BIGINT
         return (Long) literal;
       }
       Instant instant =

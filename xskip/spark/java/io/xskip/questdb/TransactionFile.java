@@ -25,14 +25,9 @@ final class TransactionFile {
   private static final int MOST_BYTES = 1 << 28;
 
   final long txn;
-
-  /** The record of the transaction, or null if only its number was read. */
-  private final ByteBuffer record;
-
-  /** The place of the pieces in the record, and of the end of the last one. */
-  private final int pieces;
-
-  private final int end;
+  private final ByteBuffer record; // null if only the number of the transaction was read
+  private final int pieces; // their place in the record
+  private final int end; // of the last piece
 
   private TransactionFile(long txn, ByteBuffer record, int pieces) {
     this.txn = txn;
@@ -41,11 +36,7 @@ final class TransactionFile {
     this.end = record == null ? 0 : record.remaining();
   }
 
-  /**
-   * Returns the last transaction.
-   *
-   * @param known the number of a transaction whose record the caller does not need
-   */
+  /** Returns the last transaction; its record is not read if its number is {@code known}. */
   static TransactionFile read(String path, long known) throws IOException {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       FileChannel file = open(path);

@@ -6,25 +6,22 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** The reader of a column whose values vary in size: STRING, BINARY, VARCHAR and ARRAY. */
 final class VariableReader extends ColumnReader {
-  /** The bytes of values that are read at once; more only for a single longer value. */
+  // the bytes of values that are read at once; more only for a single longer value
   private static final long MAX_BYTES = 32L << 20;
-
   private static final long OFFSET_MASK = (1L << 48) - 1;
 
   private final TableFile values;
   private final TableFile entries;
 
-  /** The entries of some rows of the files, and the places of their values. */
+  // the entries of some rows of the files, and the places of their values
   private byte[] raw = new byte[0];
-
   private long[] starts = new long[0];
   private long[] ends = new long[0];
   private long firstLoaded = 0;
   private int loaded = 0;
 
-  /** The values of some of these rows, and the places of the first and after the last one. */
+  // the values of some of these rows, and the places of the first and after the last one
   private byte[] data = new byte[0];
-
   private long least = 0;
   private long greatest = 0;
 
@@ -35,7 +32,6 @@ final class VariableReader extends ColumnReader {
     entries = hasFiles ? opened(piece.path(column, "i")) : null;
   }
 
-  /** Opens the second file, and closes the first one if this fails. */
   private TableFile opened(String path) {
     boolean isOpen = false;
     try {
@@ -43,7 +39,7 @@ final class VariableReader extends ColumnReader {
       isOpen = true;
       return file;
     } finally {
-      if (!isOpen) {
+      if (!isOpen) { // the second file failed
         values.close();
       }
     }

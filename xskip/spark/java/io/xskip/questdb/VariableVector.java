@@ -6,12 +6,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** The vector of a STRING, VARCHAR or BINARY column. Rules: [QDB-TY-1]. */
 final class VariableVector extends PlainVector {
-  /**
-   * The bytes of the entry of a VARCHAR or an ARRAY, and the flags of a VARCHAR in its first one.
-   */
-  static final int ENTRY_BYTES = 16;
-
-  static final int INLINED = 1;
+  static final int ENTRY_BYTES = 16; // of a VARCHAR or an ARRAY
+  static final int INLINED = 1; // flags of a VARCHAR in the first byte
   static final int NULL = 4;
 
   private static final int STRING_HEAD = Integer.BYTES;
@@ -19,16 +15,10 @@ final class VariableVector extends PlainVector {
 
   private final boolean isVarchar;
   private final boolean isString;
-  private final byte[] entries;
+  private final byte[] entries; // of the file .i, in which a VARCHAR has its short values
   private final Ranges ranges;
-  private final String path;
+  private final String path; // of the values, for errors
 
-  /**
-   * Creates a vector.
-   *
-   * @param entries the bytes of the file {@code .i}, in which a VARCHAR has its short values
-   * @param path the file of the values, for errors
-   */
   VariableVector(
       String kind, DataType type, byte[] data, byte[] entries, Ranges ranges, String path) {
     super(type, data);

@@ -52,18 +52,17 @@ final class Widening {
     return then.kind.equals("INT") && value == Integer.MIN_VALUE ? Long.MIN_VALUE : value;
   }
 
-  /** Returns the bits of a number of the present type. */
   static long ofFloating(TableColumn now, double value) {
     return now.kind.equals("FLOAT")
         ? Float.floatToRawIntBits((float) value)
         : Double.doubleToRawLongBits(value);
   }
 
-  /** Returns a time in ticks of the present type; a TIMESTAMP has its ticks per second as size. */
   private static long ofTime(TableColumn then, TableColumn now, long value) {
     if (value == Long.MIN_VALUE) {
       return value;
     }
+    // a TIMESTAMP has its ticks per second as size
     long former = then.kind.equals("DATE") ? MILLISECONDS : then.size;
     if (now.size >= former) {
       return Math.multiplyExact(value, now.size / former);
