@@ -19,24 +19,18 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** The methods for builds: datasets, readers and files. */
 public final class BuildCalls {
-  /**
-   * Clones a session.
-   *
-   * @param settings the settings in which the clone differs, as a JSON object of strings
-   */
+  /** Clones a session, with some other settings: a JSON object of strings. */
   public Object clonedSession(Object session, String settings) throws Exception {
     Object clone = SparkCompat.cloneSession(session);
     SQLConf conf = SparkCompat.conf(clone);
     JsonNode values = new ObjectMapper().readTree(settings);
-    Iterator<String> names = values.fieldNames();
-    while (names.hasNext()) {
+    for (Iterator<String> names = values.fieldNames(); names.hasNext(); ) {
       String name = (String) names.next();
       conf.setConfString(name, values.get(name).asText());
     }
     return clone;
   }
 
-  /** Returns the relation of files that a DataFrame reads. */
   public FileRelation dataset(Object df) throws Exception {
     return new FileRelation(df);
   }
@@ -56,7 +50,6 @@ public final class BuildCalls {
     return ReaderDescription.json(reader, SparkCompat.conf(session));
   }
 
-  /** Returns the access to Hadoop's file systems. */
   public HadoopFiles files() {
     return new HadoopFiles();
   }
@@ -67,20 +60,17 @@ public final class BuildCalls {
   }
 
   /**
-   * Returns the job that writes segments of a Quix Lake.
-   *
-   * @param limits the limits of a segment, as little-endian numbers of 64 bits
+   * Returns the job that writes segments of a Quix Lake; the limits are those of {@link
+   * SegmentOptions} as int64.
    */
   public SegmentJob segmentJob(String codec, String suffix, boolean hasBranches, byte[] limits) {
     return new SegmentJob(new SegmentOptions(codec, suffix, hasBranches, Bytes.longs(limits)));
   }
 
-  /** Returns the access to the segments of a Quix Lake. */
   public SegmentFiles segmentFiles() {
     return new SegmentFiles();
   }
 
-  /** Returns the methods for relations of segments of a Quix Lake. */
   public SegmentRelations segments() {
     return new SegmentRelations();
   }

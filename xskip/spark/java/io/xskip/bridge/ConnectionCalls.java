@@ -43,12 +43,10 @@ public final class ConnectionCalls {
     KnownClasses.declareIndex(className);
   }
 
-  /** Sets the function that loads the classes for tables of QuestDB. */
   public void setTableLoader(Function<String, byte[]> loader) {
     TableClasses.setLoader(loader);
   }
 
-  /** Sets the methods for tables of QuestDB. */
   public void setTables(Object tables) {
     TableClasses.setTables(tables);
   }
@@ -58,11 +56,10 @@ public final class ConnectionCalls {
     KnownClasses.declareFormat(className);
   }
 
-  /**
-   * Sets TCP_NODELAY on the connections of a py4j server. The sockets gather small packets: an
-   * answer of more than 8 KB would wait some 40 ms for a delayed ACK.
-   */
+  /** Sets TCP_NODELAY on the connections of a py4j server. */
   public void answerAtOnce(Object server) {
+    // The sockets gather small packets: an answer of more than 8 KB would wait some 40 ms for a
+    // delayed ACK.
     try {
       Field connections = GatewayServer.class.getDeclaredField("connections");
       connections.setAccessible(true);

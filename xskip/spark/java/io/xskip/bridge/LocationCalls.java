@@ -8,11 +8,10 @@ import io.xskip.location.IndexLocations;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The methods on paths, on the locations of indexes, and on tables of the catalog. Paths of
- * datasets and metadata are keys of {@link Paths}.
+ * The methods on paths, as keys of {@link Paths}, on the locations of indexes, and on tables of the
+ * catalog.
  */
 public final class LocationCalls {
-  /** Returns a path as a key. */
   public String normalized(String path) {
     return Paths.key(new Path(path));
   }
@@ -28,10 +27,8 @@ public final class LocationCalls {
   }
 
   /**
-   * Chooses the metadata directory of a dataset for the rest of the process.
-   *
-   * @param dataset the root of the dataset, or db.table
-   * @param directory the metadata directory; null restores the default locations
+   * Chooses the metadata directory of a dataset (its root, or db.table) for the process; null
+   * restores the default.
    */
   public void choose(String dataset, String directory) {
     IndexLocations.choose(dataset, directory);

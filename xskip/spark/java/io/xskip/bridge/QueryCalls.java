@@ -29,7 +29,6 @@ import org.apache.spark.sql.types.DataTypes;
  * The methods for queries: the snapshots of indexes, expressions of requests, and counts of scans.
  */
 public final class QueryCalls {
-  /** Returns the files of a snapshot, from the format of {@link FileTable}. */
   public FileTable files(byte[] packed) {
     return new FileTable(packed);
   }
@@ -40,33 +39,28 @@ public final class QueryCalls {
   }
 
   /**
-   * Registers the snapshot of a metadata directory.
-   *
-   * @param token the number of the snapshot, which the answers of Python repeat
+   * Registers the snapshot of a metadata directory by its number, which the answers of Python
+   * repeat.
    */
   public void register(String directory, long token, FileTable files) {
     Snapshots.snapshots.put(directory, new FileSnapshot(token, files));
   }
 
   /**
-   * Returns a filler for a snapshot whose files come from a Spark job. The snapshot has effect once
-   * the filler has registered it.
+   * Returns a filler for a snapshot whose files come from a Spark job, and which has effect once it
+   * is registered.
    */
   public SnapshotFiller filler(long token, int count) {
     return new SnapshotFiller(token, count);
   }
 
-  /** Removes the snapshot of a metadata directory. */
   public void unregister(String directory) {
     Snapshots.snapshots.remove(directory);
   }
 
   /**
-   * Registers a function of a session that reads parts of files: see {@link RangeReader}.
-   *
-   * @param keys the keys of the files, separated by NUL
-   * @param ranges the numbers that describe the parts, as little-endian int64
-   * @param parts how many parts there are
+   * Registers a function that reads the parts of files, whose keys NUL separates: see {@link
+   * RangeReader}.
    */
   public void registerReader(Object session, String name, String keys, byte[] ranges, int parts)
       throws Exception {
@@ -88,8 +82,8 @@ public final class QueryCalls {
   }
 
   /**
-   * Returns the values of expressions of a request that is being answered, for values of their
-   * columns: see {@link ExpressionEvaluator#evaluate}.
+   * Returns the values of expressions of a request that is being answered, see {@link
+   * ExpressionEvaluator#evaluate}.
    */
   public PackedValues evaluate(
       long request, byte[] parts, byte[] states, byte[] numbers, byte[] bytes) {
@@ -98,19 +92,18 @@ public final class QueryCalls {
   }
 
   /** Returns a digest of all settings of the session whose request is being answered. */
-  public String settings(long request) throws Exception {
+  public String settings(long request) {
     return PruningRequest.evaluatorOf(request).settings();
   }
 
   /**
-   * Returns the range of a zone's UTC offsets between two instants, extended by two days on either
-   * side; all values are in microseconds.
+   * Returns the spread of a zone's UTC offsets, all in microseconds, see {@link
+   * ExpressionEvaluator#offsetSpread}.
    */
   public long offsetSpread(String zone, long low, long high) {
     return ExpressionEvaluator.offsetSpread(zone, low, high);
   }
 
-  /** Returns the number of the latest pruning request. */
   public long lastScanId() {
     return ScanLog.lastId();
   }
@@ -157,14 +150,13 @@ public final class QueryCalls {
   }
 
   /**
-   * Returns the numbers of the requests of explanations whose files an execution has read since the
-   * last call, as a JSON array.
+   * Returns the requests of explanations whose files were read since the last call, as a JSON array
+   * of numbers.
    */
   public String takeUsed() {
     return QueryLog.takeUsed();
   }
 
-  /** Returns the identifier of a session. */
   public String sessionId(Object session) throws Exception {
     return SparkCompat.sessionId(session);
   }

@@ -14,15 +14,14 @@ import org.apache.spark.sql.catalyst.plans.logical.Subquery;
  */
 public final class SkippingRule extends PlanRule<LogicalPlan> {
   /**
-   * Gives skipping file indexes to the indexed relations of a plan. After an error the plan stays
-   * as it is, unless the session is in strict mode.
-   *
-   * <p>Spark optimizes a subquery by itself before the plan that contains it. It stays as it is
-   * then: later rules still merge subqueries, turn them into joins and prune their partitions. The
-   * plan that contains it is rewritten with its subqueries.
+   * Gives skipping file indexes to indexed relations; after an error the plan stays, unless the
+   * session is strict.
    */
   @Override
   protected LogicalPlan rewrite(LogicalPlan plan) {
+    // Spark optimizes a subquery by itself before the plan that contains it. It stays as it is
+    // then: later rules still merge subqueries, turn them into joins and prune their partitions.
+    // The plan that contains it is rewritten with its subqueries.
     if (plan instanceof Subquery) {
       return plan;
     }
@@ -50,22 +49,18 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
     return "io.xskip.bridge.SkippingRule";
   }
 
-  /** Returns the methods for the connection to Python. */
   public ConnectionCalls connection() {
     return new ConnectionCalls();
   }
 
-  /** Returns the methods on paths and locations. */
   public LocationCalls locations() {
     return new LocationCalls();
   }
 
-  /** Returns the methods for queries. */
   public QueryCalls queries() {
     return new QueryCalls();
   }
 
-  /** Returns the methods for builds. */
   public BuildCalls builds() {
     return new BuildCalls();
   }
