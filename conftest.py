@@ -41,6 +41,9 @@ def pytest_configure() -> None:
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Yield the Spark session that all tests share."""
     home = tmp_path_factory.mktemp("spark")
+    # each job carries all settings of Hadoop, and more than half of them are defaults of YARN, which no test uses
+    (home / "classpath").mkdir()
+    (home / "classpath" / "yarn-default.xml").write_text("<configuration/>")
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("xskip tests")
@@ -53,6 +56,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .config("spark.driver.extraClassPath", str(home / "classpath"))
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
