@@ -166,7 +166,7 @@ def running_server(
 def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
     (server.root / "conf").mkdir(parents=True)
     (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port) + settings)
-    java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC"]
+    java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     exports = ["--add-exports", "java.base/jdk.internal.math=io.questdb"]
     main = ["-p", str(jar), "-m", "io.questdb/io.questdb.ServerMain", "-d", str(server.root)]
     # the kernel ends the server with the tests, even if they are killed
