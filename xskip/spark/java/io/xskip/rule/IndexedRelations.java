@@ -54,10 +54,9 @@ final class IndexedRelations {
   }
 
   /**
-   * Returns a relation with a skipping file index, or the relation itself if it has no index.
-   *
-   * @param filter the condition of the Filter above the relation, or null
-   * @param conditions conditions with Python functions
+   * Returns a relation with a skipping file index, or the relation itself if it has no index. The
+   * condition is that of the Filter above the relation, or null; further ones have Python
+   * functions.
    */
   LogicalPlan withIndex(LogicalRelation logical, Expression filter, List<Expression> conditions)
       throws Exception {
