@@ -23,7 +23,7 @@ NAMES = {
 def counters(spark: SparkSession) -> dict[str, int]:
     """Return the counters that the sinks of the running context report."""
     context: Any = spark.sparkContext._jsc.sc()
-    sources = JavaClasses(spark).call("common.SparkCompat", "metricsSystem", context).getSourcesByName("xskip")
+    sources = JavaClasses(spark).call("shims.SparkCompat", "metricsSystem", context).getSourcesByName("xskip")
     assert sources.length() == 1
     found = sources.head().metricRegistry().getCounters()
     return {str(name): int(found[name].getCount()) for name in found}

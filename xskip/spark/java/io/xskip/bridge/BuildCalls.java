@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.collect.FileRelation;
 import io.xskip.collect.FooterReader;
 import io.xskip.common.Bytes;
-import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
 import io.xskip.observe.PhysicalScans;
@@ -14,6 +13,7 @@ import io.xskip.quixlake.SegmentJob;
 import io.xskip.quixlake.SegmentOptions;
 import io.xskip.quixlake.SegmentRelations;
 import io.xskip.read.ReaderDescription;
+import io.xskip.shims.SparkCompat;
 import java.util.Iterator;
 import org.apache.spark.sql.internal.SQLConf;
 

@@ -1,11 +1,11 @@
 package io.xskip.bridge;
 
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
 import io.xskip.connection.HookState;
 import io.xskip.connection.TableClasses;
 import io.xskip.read.KnownClasses;
 import io.xskip.read.ReadSettings;
+import io.xskip.shims.SparkCompat;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.function.Function;

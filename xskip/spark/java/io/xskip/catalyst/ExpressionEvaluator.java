@@ -1,8 +1,8 @@
 package io.xskip.catalyst;
 
 import io.xskip.common.Bytes;
-import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
+import io.xskip.shims.Scala;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.zone.ZoneOffsetTransition;

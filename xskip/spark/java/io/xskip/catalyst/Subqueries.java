@@ -1,6 +1,6 @@
 package io.xskip.catalyst;
 
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;

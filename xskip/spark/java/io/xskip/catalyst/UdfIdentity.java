@@ -1,7 +1,7 @@
 package io.xskip.catalyst;
 
 import io.xskip.common.Bytes;
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.io.ByteArrayOutputStream;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.catalyst.expressions.Expression;

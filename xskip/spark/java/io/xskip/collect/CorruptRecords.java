@@ -1,7 +1,7 @@
 package io.xskip.collect;
 
-import io.xskip.common.Scala;
 import io.xskip.read.ReadSchema;
+import io.xskip.shims.Scala;
 import java.util.Arrays;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;

@@ -1,7 +1,7 @@
 package io.xskip.collect;
 
-import io.xskip.common.Scala;
-import io.xskip.files.SimpleFileIndex;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;

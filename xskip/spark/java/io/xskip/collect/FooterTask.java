@@ -1,6 +1,6 @@
 package io.xskip.collect;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

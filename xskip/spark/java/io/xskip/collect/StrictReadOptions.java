@@ -1,6 +1,6 @@
 package io.xskip.collect;
 
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;

@@ -3,6 +3,7 @@ package io.xskip.common;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import io.xskip.shims.Scala;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;

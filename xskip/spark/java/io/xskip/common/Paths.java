@@ -1,5 +1,6 @@
 package io.xskip.common;
 
+import io.xskip.shims.SparkCompat;
 import java.net.URI;
 import org.apache.hadoop.fs.Path;
 

@@ -1,6 +1,8 @@
 package io.xskip.common;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.HashMap;

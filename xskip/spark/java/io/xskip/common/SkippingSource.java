@@ -1,6 +1,7 @@
 package io.xskip.common;
 
 import com.codahale.metrics.MetricRegistry;
+import io.xskip.shims.SparkCompat;
 import java.lang.ref.WeakReference;
 import org.apache.spark.SparkContext;
 import org.apache.spark.metrics.source.Source;

@@ -1,6 +1,6 @@
 package io.xskip.connection;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.security.PrivilegedExceptionAction;

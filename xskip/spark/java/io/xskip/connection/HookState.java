@@ -2,7 +2,7 @@ package io.xskip.connection;
 
 import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;

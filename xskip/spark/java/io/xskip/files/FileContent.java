@@ -1,7 +1,7 @@
 package io.xskip.files;
 
 import io.xskip.common.Parallel;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;

@@ -2,7 +2,7 @@ package io.xskip.files;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;

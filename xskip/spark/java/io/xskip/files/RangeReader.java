@@ -1,7 +1,7 @@
 package io.xskip.files;
 
 import io.xskip.common.Paths;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -1,9 +1,9 @@
 package io.xskip.location;
 
 import io.xskip.common.Paths;
-import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.Snapshots;
 import java.io.File;
 import java.io.FileNotFoundException;

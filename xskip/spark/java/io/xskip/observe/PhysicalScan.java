@@ -1,12 +1,12 @@
 package io.xskip.observe;
 
 import io.xskip.catalyst.Subqueries;
-import io.xskip.common.SparkCompat;
 import io.xskip.read.KnownClasses;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanLog;
 import io.xskip.scan.ScanRecord;
 import io.xskip.scan.SkippingIndex;
+import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;

@@ -2,10 +2,10 @@ package io.xskip.observe;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
-import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.scan.Explanation;
 import io.xskip.scan.ScanLog;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;

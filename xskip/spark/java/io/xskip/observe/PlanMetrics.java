@@ -1,7 +1,7 @@
 package io.xskip.observe;
 
 import io.xskip.common.Failures;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.SparkPlan;

@@ -2,8 +2,8 @@ package io.xskip.observe;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
-import io.xskip.common.SparkCompat;
 import io.xskip.scan.ScanLog;
+import io.xskip.shims.SparkCompat;
 import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.Command;

@@ -1,8 +1,8 @@
 package io.xskip.observe;
 
-import io.xskip.common.SparkCompat;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanRecord;
+import io.xskip.shims.SparkCompat;
 import java.util.List;
 import java.util.Locale;
 import org.apache.spark.sql.execution.QueryExecution;

@@ -1,7 +1,7 @@
 package io.xskip.observe;
 
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.internal.SQLConf;

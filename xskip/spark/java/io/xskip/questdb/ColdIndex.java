@@ -1,10 +1,10 @@
 package io.xskip.questdb;
 
 import io.xskip.common.SkippingSettings;
-import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
+import io.xskip.shims.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;

@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.io.Serializable;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualTo;

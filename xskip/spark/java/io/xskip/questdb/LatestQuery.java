@@ -1,9 +1,9 @@
 package io.xskip.questdb;
 
 import io.xskip.catalyst.NodeReplacement;
-import io.xskip.collect.DataFrames;
-import io.xskip.common.Scala;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.DataFrames;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

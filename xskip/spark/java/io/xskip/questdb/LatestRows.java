@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;

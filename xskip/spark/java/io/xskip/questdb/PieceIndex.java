@@ -1,12 +1,12 @@
 package io.xskip.questdb;
 
 import io.xskip.common.Paths;
-import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
-import io.xskip.files.SimpleFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

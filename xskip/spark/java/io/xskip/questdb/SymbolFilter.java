@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.common.Scala;
+import io.xskip.shims.Scala;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -2,8 +2,8 @@ package io.xskip.questdb;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
-import io.xskip.common.SparkCompat;
 import io.xskip.connection.HookState;
+import io.xskip.shims.SparkCompat;
 import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;

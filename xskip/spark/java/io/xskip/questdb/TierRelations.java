@@ -1,6 +1,6 @@
 package io.xskip.questdb;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.Parallel;
 import io.xskip.common.Paths;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

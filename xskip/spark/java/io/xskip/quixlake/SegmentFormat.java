@@ -1,6 +1,6 @@
 package io.xskip.quixlake;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.Serializable;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;

@@ -1,8 +1,8 @@
 package io.xskip.quixlake;
 
-import io.xskip.collect.DataFrames;
 import io.xskip.common.Paths;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.DataFrames;
+import io.xskip.shims.SparkCompat;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.SparkSession;

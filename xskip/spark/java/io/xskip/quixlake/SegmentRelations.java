@@ -1,9 +1,9 @@
 package io.xskip.quixlake;
 
 import io.xskip.common.Bytes;
-import io.xskip.common.SparkCompat;
 import io.xskip.listing.IndexedFileIndex;
 import io.xskip.protocol.FileTable;
+import io.xskip.shims.SparkCompat;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;

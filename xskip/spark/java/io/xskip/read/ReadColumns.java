@@ -3,7 +3,7 @@ package io.xskip.read;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.catalyst.NestedTypes;
 import io.xskip.common.Json;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.StringWriter;
 import java.util.Locale;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.xskip.read;
 
 import io.xskip.common.Bytes;
-import io.xskip.common.Scala;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
 import java.io.InputStream;
 import java.math.BigInteger;
 import java.util.Locale;

@@ -3,7 +3,7 @@ package io.xskip.read;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.io.StringWriter;
 import java.util.Arrays;
 import java.util.List;

@@ -1,8 +1,8 @@
 package io.xskip.read;
 
-import io.xskip.common.Scala;
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
 import java.lang.reflect.Method;
 import java.util.BitSet;
 import java.util.Map;

@@ -1,12 +1,12 @@
 package io.xskip.rule;
 
 import io.xskip.common.SkippingSettings;
-import io.xskip.common.SparkCompat;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.read.ReadProfile;
 import io.xskip.scan.ListingPreview;
 import io.xskip.scan.ScanContext;
+import io.xskip.shims.SparkCompat;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;

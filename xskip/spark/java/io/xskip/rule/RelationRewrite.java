@@ -1,7 +1,7 @@
 package io.xskip.rule;
 
-import io.xskip.common.SparkCompat;
 import io.xskip.read.KnownClasses;
+import io.xskip.shims.SparkCompat;
 import java.util.Collections;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;

@@ -1,11 +1,11 @@
 package io.xskip.rule;
 
-import io.xskip.common.SparkCompat;
-import io.xskip.files.SimpleFileIndex;
 import io.xskip.observe.PlanText;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanPruner;
 import io.xskip.scan.SkippingIndex;
+import io.xskip.shims.SimpleFileIndex;
+import io.xskip.shims.SparkCompat;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;

@@ -1,9 +1,9 @@
 package io.xskip.scan;
 
 import io.xskip.catalyst.Subqueries;
-import io.xskip.common.SparkCompat;
 import io.xskip.connection.CallbackExecutor;
 import io.xskip.listing.IndexedFileIndex;
+import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;

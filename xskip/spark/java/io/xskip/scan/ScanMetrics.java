@@ -1,6 +1,6 @@
 package io.xskip.scan;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;

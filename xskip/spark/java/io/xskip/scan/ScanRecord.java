@@ -3,7 +3,7 @@ package io.xskip.scan;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SkippingSource;
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.ListedFiles;
 import io.xskip.snapshot.PruningAnswer;
 import java.io.IOException;

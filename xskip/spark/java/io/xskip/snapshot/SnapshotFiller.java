@@ -1,6 +1,6 @@
 package io.xskip.snapshot;
 
-import io.xskip.common.SparkCompat;
+import io.xskip.shims.SparkCompat;
 import org.apache.spark.sql.catalyst.InternalRow;
 import scala.Tuple2;
 

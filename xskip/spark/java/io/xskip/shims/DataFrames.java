@@ -1,6 +1,5 @@
-package io.xskip.collect;
+package io.xskip.shims;
 
-import io.xskip.common.Scala;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import org.apache.spark.rdd.RDD;
@@ -26,7 +25,7 @@ public final class DataFrames {
     return method.invoke(module, session, plan);
   }
 
-  static Object selectExpr(Object df, String[] expressions) throws Exception {
+  public static Object selectExpr(Object df, String[] expressions) throws Exception {
     Object texts = Scala.seq(Arrays.asList(expressions));
     return df.getClass().getMethod("selectExpr", Seq.class).invoke(df, texts);
   }

@@ -1,4 +1,4 @@
-package io.xskip.files;
+package io.xskip.shims;
 
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.types.StructType;

@@ -1,4 +1,4 @@
-package io.xskip.common;
+package io.xskip.shims;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,4 +1,4 @@
-package io.xskip.common;
+package io.xskip.shims;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
