@@ -126,7 +126,7 @@ class Adoption:
                 values = each.index.assemble([table.files.names], each.types)
                 indexes[each.definition.key] = replace(indexes[each.definition.key], values=values)
         partitions = listed.partitions_of(table.files) if table.partitions else {}
-        return MetadataTable(table.files, partitions, indexes)
+        return replace(table, partitions=partitions, indexes=indexes)
 
     def _commit(self, table: MetadataTable, snapshot: Snapshot) -> None:
         assert snapshot.record is not None

@@ -118,6 +118,7 @@ class Collected(AbstractContextManager["Collected"]):
                     rows.files,
                     listed.partitions_of(rows.files),
                     {key: replace(c, definition=definitions[key]) for key, c in rows.indexes.items()},
+                    rows.counts,
                 ),
                 fresh,
             )

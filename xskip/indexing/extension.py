@@ -32,6 +32,7 @@ from xskip.indexing.source import (
     require_collected,
 )
 from xskip.indexing.update import Update
+from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile
@@ -85,10 +86,17 @@ class _ExtendedBuild(Build):
             found = collect(collector, chunk, unreadable)
             rows = known.take(pc.index_in(found.files.names, known.files.names).cast(pa.int64()))
             if len(rows):
-                merged = replace(rows, indexes={**rows.indexes, **found.indexes})
+                merged = replace(rows, indexes={**rows.indexes, **found.indexes}, counts=_agreed(rows, found))
                 self.collected.keep(self.add(merged, scratch))
             done += len(chunk)
             show(Progress(i, len(chunks), done, len(chosen), time.monotonic() - started))
+
+
+def _agreed(known: MetadataTable, found: MetadataTable) -> FileCounts | None:
+    """Return the counts that are known of files, together with those of the collection of the added indexes."""
+    if known.counts is None or found.counts is None:
+        return known.counts or found.counts
+    return known.counts.agreed(found.counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from xskip.expressions.operands import columns_in, split_path
 from xskip.metadata.data_files import DataFiles
+from xskip.metadata.file_counts import FileCounts
 from xskip.types.datatypes import Opaque, Storage, arrow_type
 
 __all__ = [
@@ -95,6 +96,11 @@ class IndexDefinition:
             return ()
 
     @property
+    def plain_columns(self) -> tuple[str, ...]:
+        """Return the columns of the index; none for an index on an expression."""
+        return self.columns if self.expression is None else ()
+
+    @property
     def key(self) -> IndexKey:
         """Return the name and the columns, which identify the index."""
         return self.name, self.columns
@@ -138,6 +144,8 @@ class MetadataTable:
     files: DataFiles
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
     indexes: Mapping[IndexKey, IndexColumn] = field(default_factory=dict)
+    #: The numbers of rows and of NULLs of each file; None if they are unknown or not loaded.
+    counts: FileCounts | None = None
     _made: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -161,6 +169,7 @@ class MetadataTable:
             self.files.take(rows),
             {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
             {key: replace(column, values=column.values.take(rows)) for key, column in self.indexes.items()},
+            None if self.counts is None else self.counts.take(rows),
         )
 
     def named(self, first: int, count: int) -> MetadataTable:
@@ -203,7 +212,13 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
             unreadable = sum(c.unreadable for c in columns if c is not None)
             locked = any(c.is_locked for c in columns if c is not None)
             indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable, is_locked=locked)
-    return MetadataTable(files, partitions, indexes)
+    return MetadataTable(files, partitions, indexes, _counts(parts))
+
+
+def _counts(parts: list[MetadataTable]) -> FileCounts | None:
+    if all(part.counts is None for part in parts):
+        return None
+    return FileCounts.concat([part.counts or FileCounts.unknown(len(part)) for part in parts])
 
 
 def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:

@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.data_files import DataFiles, join_ids, split_ids
+from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn, PartitionKey, Requirement
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.digests import RESTORE_HINT
 from xskip.metadatastore.encryption import KMS_HINT, decryption, encryption, labels_of
-from xskip.metadatastore.file_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.filesystem import reading
+from xskip.metadatastore.footer_numbers import COUNTS, SIZES, pack_counts, pack_numbers, unpack_counts, unpack_sizes
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
@@ -46,6 +47,7 @@ __all__ = [
     "READING",
     "MetadataFile",
     "columns_of",
+    "counts_of",
     "decode",
     "encode",
     "leaf_paths",
@@ -130,14 +132,27 @@ def encode(
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
-        # Other programs ignore this entry. If a data file has another size now, its row is not used.
-        SIZES: pack_sizes(table.files.sizes),
+        # Other programs ignore these entries. If a data file has another size now, its row is not used.
+        SIZES: pack_numbers(table.files.sizes),
+        **_counts_entry(table, write_options),
         **portability_of(table.indexes.values(), write_options),
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
         writer.write_table(written, row_group_size=_group_rows(table))
         writer.add_key_value_metadata(footer)
+
+
+def _counts_entry(table: MetadataTable, write_options: WriteOptions) -> dict[bytes, bytes]:
+    """Return the footer entry with what is known of the rows and NULLs of data files, without secrets [ENC-C-2]."""
+    if table.counts is None:
+        return {}
+    open_indexes = [c.definition for c in table.indexes.values() if c.definition.key_label is None]
+    # Statistics of an index without a key can show the number of rows, so it is a secret only if there is none.
+    if write_options.plaintext_footer and write_options.footer_key is not None and not open_indexes:
+        return {}
+    counts = table.counts.of_columns({column for each in open_indexes for column in each.plain_columns})
+    return {} if counts.is_unknown else {COUNTS: pack_counts(counts)}
 
 
 def _group_rows(table: MetadataTable) -> int:
@@ -293,13 +308,24 @@ def _is_serialised(index: str, storage: Opaque) -> bool:
 
 
 def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
-    """Decode a metadata file with the requested indexes and partition columns; None requests all.
+    """Decode a metadata file with the requested indexes and partition columns; None requests all, and the counts.
 
     MetadataCorruptError means that the rows cannot be read or contradict the schema, and KeyNotAvailableError that no
     key opens the names or the partition columns. An index that no key opens is locked.
     """
     with _reading(file.path, "cannot read the rows of the metadata file"):
-        return _decoded(file, None if wanted is None else set(wanted))
+        if wanted is None:
+            return replace(_decoded(file, None), counts=counts_of(file))
+        return _decoded(file, set(wanted))
+
+
+def counts_of(file: MetadataFile) -> FileCounts | None:
+    """Return the numbers of rows and of NULLs of the data files of a metadata file, or None if nothing is known."""
+    columns = {c for i in file.schema.indexes if i.definition.key_label is None for c in i.definition.plain_columns}
+    counts = unpack_counts(file.footer, columns, file.limit)
+    if counts is None or file.groups is None:
+        return counts
+    return counts.take(pa.array(rows_of(file.footer, file.groups)))
 
 
 def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.data_files import DataFiles, count_outside
+from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.read_profile import ReadProfile, differences, differing_columns, zones_differ
 from xskip.metadata.table import (
     IndexColumn,
@@ -26,7 +27,7 @@ from xskip.metadata.table import (
     concat,
 )
 from xskip.metadatastore.bounded_read import RATIO, demand_room
-from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
+from xskip.metadatastore.codec import MetadataFile, counts_of, decode, null_rows, version_of
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
 from xskip.metadatastore.commit_records import changed_repeatedly
 from xskip.metadatastore.encryption import KMS_HINT
@@ -61,6 +62,7 @@ class Snapshot:
         self.metadata_files = metadata_files
         self._lock = threading.Lock()
         self._files: DataFiles | None = None
+        self._counts: FileCounts | None = None
         self._partitions: dict[str, PartitionColumn] = {}
         self._indexes: dict[IndexKey, IndexColumn] = {}
         self._read: set[Requirement] = set()
@@ -229,10 +231,11 @@ class Snapshot:
         return set(map(PartitionKey, self.partitions))
 
     def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
-        """Return the metadata table with the requested indexes and partition columns; None requests all.
+        """Return the metadata table with the requested indexes and partition columns; None requests all, with counts.
 
         The table omits those that the snapshot does not have.
         """
+        counts = self.counts() if wanted is None else None
         with self._lock:
             everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
             needed = everything if wanted is None else everything & set(wanted)
@@ -245,7 +248,23 @@ class Snapshot:
                 self._files,
                 {name: column for name, column in self._partitions.items() if PartitionKey(name) in needed},
                 {key: column for key, column in self._indexes.items() if key in needed},
+                counts,
             )
+
+    def counts(self) -> FileCounts:
+        """Return the numbers of rows and of NULLs of all data files, in the order of :meth:`load`.
+
+        They hold for a query if :meth:`reason_unusable` is empty, and NULLs if the query reads the column as the build
+        did. They are decoded when first needed. Nothing is known if another program has written metadata.
+        """
+        files = self.load(()).files  # this verifies the number of rows
+        if not self.is_ours:
+            return FileCounts.unknown(len(files))
+        with self._lock:
+            if self._counts is None:
+                found = [counts_of(file) or FileCounts.unknown(file.rows) for file in self.metadata_files]
+                self._counts = FileCounts.concat(found)
+            return self._counts
 
     def known_files(self) -> KnownFiles:
         """Return the names and partition values that this snapshot has read of metadata files without encryption."""
