@@ -32,6 +32,7 @@ from xskip import (
 )
 from xskip.errors import IndexDefinitionError
 from xskip.metadatastore.commit import publish
+from xskip.spark.collect.parquet_footers import FooterStatistics
 
 SCHEMA = "x int, s string, u double, p double, q double"
 NAN = math.nan
@@ -150,8 +151,7 @@ def test_footers_are_not_trusted(spark: SparkSession, path: str, monkeypatch: py
     """[PRU-VA-1] [PRU-VA-4] Wrong bounds of a footer are found, and the repair reads the rows."""
     from xskip.spark.collect import collector
 
-    real = collector._bounds_of
-    monkeypatch.setattr(collector, "_bounds_of", lambda *a: [(5, 6) for _ in real(*a)])
+    monkeypatch.setattr(collector, "_footer_statistics", lambda *_: FooterStatistics([(5, 6)], 1, [0]))
     made = index(spark, path, [MinMax("x")])
     assert {Path(name).stem for name in made.validate().files_with_errors} == {"a", "b"}
     assert {Path(name).stem for name in made.repair().repaired} == {"a", "b"}

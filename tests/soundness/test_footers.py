@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import needs_spark_4
 from tests.soundness.checking import ALL, NONE, Family
 from xskip import BloomFilter, MinMax, ValueList
-from xskip.spark.collect.parquet_footers import footer_bounds
+from xskip.spark.collect.parquet_footers import footer_statistics
 
 
 def _write(root: Path, name: str, groups: list[list[Any]], kind: pa.DataType, **options: Any) -> Path:
@@ -45,8 +45,8 @@ def _splice(path: Path, old: bytes, new: bytes) -> None:
 
 def _bounds(path: Path, kind: str) -> Any:
     """Return the bounds that the footer proves, or None if the data must be read."""
-    found = footer_bounds(pq.read_metadata(path), [("x", kind)])
-    return found and found[0]
+    found = footer_statistics(pq.read_metadata(path), [("x", kind)])
+    return found and found.bounds[0]
 
 
 def _made(spark: SparkSession, root: Path) -> Family:

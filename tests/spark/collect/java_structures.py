@@ -92,6 +92,20 @@ class Kernel:
         list of list
             The results of all accumulators, for each file.
         """
+        with self._results(specs, files, form, split) as rows:
+            results = [[self._plain(value) for value in row.values()] for row in rows]
+        assert [ordinal for ordinal, *_ in results] == list(range(len(files)))
+        return [values for _, *values in results]
+
+    def counts(self, specs: Sequence[str], files: Sequence[pa.Array], form: Form) -> list[list[int]]:
+        """Return the number of rows of each file, then the number of NULLs in the column of each accumulator."""
+        with self._results([*specs, "rows"], files, form, ()) as rows:
+            return [list(list(row.values())[-1].toLongArray()) for row in rows]
+
+    @contextmanager
+    def _results(
+        self, specs: Sequence[str], files: Sequence[pa.Array], form: Form, split: Sequence[int]
+    ) -> Iterator[Any]:
         ordinals = [pa.array([i] * len(values), pa.int32()) for i, values in enumerate(files)]
         batches = [pa.record_batch([n, v], ["ordinal", "c"]) for n, v in zip(ordinals, files, strict=True)]
         jvm = self._jvm
@@ -101,9 +115,7 @@ class Kernel:
         lines, columns = self._classes.array(specs, jvm.java.lang.String), self._classes.array([0, 1], jvm.int)
         kernel = self._classes.new("collect.AccumulatorKernel", lines, columns, split_files)
         with self._pieces(batches, form) as pieces:
-            results = [[self._plain(value) for value in row.values()] for row in kernel.call(pieces)]
-        assert [ordinal for ordinal, *_ in results] == list(range(len(files)))
-        return [values for _, *values in results]
+            yield kernel.call(pieces)
 
     @contextmanager
     def _pieces(self, batches: Sequence[pa.RecordBatch], form: Form) -> Iterator[Any]:

@@ -66,7 +66,6 @@ def listed(element: str) -> object:
         (TokenBloom("a"), ["string"], f"words:1:string:0:{RATE}", ["binary"] * 2),
         (GapList("a", gaps=4), ["float"], "ranges:1:float:5:0.0", [listed("float")]),
         (GapList("a", gaps=4), ["decimal(9,2)"], "ranges:1:decimal(9,2):5:0.0", [listed("decimal(9,2)")]),
-        (GeoBox("a", "b", boxes=3), ["float", "int"], "boxes:1:array<double>:3:0.0", [listed("double")]),
         (
             Hybrid("a", max_values=9), ["smallint"],
             f"values:1:smallint:9:0.0\nhashes:1:smallint:0:{RATE}", [listed("short"), "binary", "binary"],
@@ -81,8 +80,9 @@ def test_the_text_of_an_index(index: Any, types: Any, specification: Any, result
     assert len(job.selection) == 2
     schema = json.loads(job.schema)
     assert schema["type"] == "struct"
-    ordinal, *columns = schema["fields"]
+    ordinal, *columns, rows = schema["fields"]
     assert ordinal == {"name": ORDINAL, "type": "integer", "nullable": True, "metadata": {}}
+    assert rows == {"name": "rows", "type": listed("long"), "nullable": True, "metadata": {}}
     assert [column["type"] for column in columns] == results
     assert len({column["name"] for column in columns}) == len(columns)
 
@@ -115,7 +115,30 @@ def test_indexes_share_inputs() -> None:
         "bounds:5:int:0:0.0",
     ]
     names = [name for name, _ in fields(job.schema)]
-    assert len(set(names)) == len(names) == 1 + 10
+    assert len(set(names)) == len(names) == 1 + 10 + 1
+    assert job.counted == {"b.c": "`b`.`c`", "s": "`s`"}
+
+
+def test_columns_without_accumulators_of_their_own_are_counted() -> None:
+    """[JVM-AC-3] [MDS-O-6] A Boolean stands for the values, unless the kernel reads the rows of a scan."""
+    job = AccumulatorJob.of([planned(GeoBox("a", "b", boxes=3), "float", "int"), planned(MinMax("b"), "int")])
+    assert job.selection == [
+        ORDINAL,
+        "array(CAST(`a` AS DOUBLE), CAST(`b` AS DOUBLE)) AS c0",
+        "`b` AS c1",
+        "CASE WHEN `a` IS NOT NULL THEN true END AS c2",
+    ]
+    assert job.specification.split("\n") == [
+        "boxes:1:array<double>:3:0.0",
+        "bounds:2:int:0:0.0",
+        "counts:3:bigint:0:0.0",
+    ]
+    results = job.results(table_of(job.schema, [(4, ([1.0, 2.0, 1.0, 2.0], 2, 2, 7, 9, [9, 8, 6, 7]))]))
+    assert [len(columns) for columns in results.columns] == [1, 2]
+    assert results.counts.rows.to_pylist() == [9]
+    assert {name: nulls.to_pylist() for name, nulls in results.counts.nulls.items()} == {"a": [7], "b": [6]}
+    alone = AccumulatorJob(((accumulation("bounds", "int"),),), {"x": "x", "y": "y"})
+    assert alone.selection == [ORDINAL, "x AS c0", "y AS c1"]
 
 
 def accumulation(kind: Any, spark_type: str, cap: int = 0) -> Accumulation:
@@ -177,9 +200,17 @@ def test_results_of_several_tasks_are_those_of_one(accumulation: Any, values: An
     part = st.tuples(st.integers(0, 4), st.lists(st.none() | VALUES[values], max_size=5))
     tasks = data.draw(st.lists(part, max_size=12))
     files = [ordinal for ordinal, _ in tasks]
-    rows: list[Row] = [(file, emit(accumulation, read, whole=files.count(file) == 1)) for file, read in tasks]
-    job = AccumulatorJob(((accumulation,),))
-    assert by_file(job.results(table_of(job.schema, rows, chunk))) == expected(accumulation, tasks)
+    rows: list[Row] = [
+        (file, (*emit(accumulation, read, whole=files.count(file) == 1), [len(read), read.count(None)]))
+        for file, read in tasks
+    ]
+    job = AccumulatorJob(((accumulation,),), {"x": "x"})
+    results = job.results(table_of(job.schema, rows, chunk))
+    assert by_file(results) == expected(accumulation, tasks)
+    read_of = {file: [value for other, read in tasks if other == file for value in read] for file in files}
+    ordinals = results.ordinals.tolist()
+    assert results.counts.rows.to_pylist() == [len(read_of[file]) for file in ordinals]
+    assert results.counts.nulls["x"].to_pylist() == [read_of[file].count(None) for file in ordinals]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 100])
@@ -190,7 +221,7 @@ def test_every_index_gets_its_columns(chunk: int) -> None:
 
     def columns(tasks: list[tuple[int, list[Any]]]) -> list[list[list[Any]]]:
         rows = [(file, [emit(a, read, whole=False) for a in chain(*job.accumulations)]) for file, read in tasks]
-        table = table_of(job.schema, [(file, tuple(chain(*results))) for file, results in rows], chunk)
+        table = table_of(job.schema, [(file, (*chain(*results), [0] * 6)) for file, results in rows], chunk)
         return [[column.to_pylist() for column in index] for index in job.results(table).columns]
 
     assert columns([(7, [3, None]), (2, [5, 1, 4])]) == [
@@ -211,7 +242,7 @@ def test_the_hashes_of_a_file_that_a_task_took_for_whole_are_unknown() -> None:
     """A filter and hashes of the same file: neither covers all values."""
     hashes = accumulation("hashes", "bigint")
     job = AccumulatorJob(((hashes,),))
-    rows = [(3, emit(hashes, [1], whole=True)), (3, emit(hashes, [2], whole=False))]
+    rows = [(3, (*emit(hashes, [1], whole=True), [1, 0])), (3, (*emit(hashes, [2], whole=False), [1, 0]))]
     assert by_file(job.results(table_of(job.schema, rows))) == {3: "(None, None)"}
 
 

@@ -128,6 +128,19 @@ def test_the_order_of_floating_point_numbers(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_rows_and_nulls(kernel: Kernel, random: Random, form: Form) -> None:
+    """[JVM-AC-3] ``RowCounts``: an accumulator of the elements of arrays counts NULL arrays."""
+    files = files_of(random, "int", 10)
+    rows = [[len(values)] + [values.count(None)] * 3 for values in files]
+    specs = ["bounds:1:int:0:0.0", "values:1:int:3:0.0", "counts:1:bigint:0:0.0"]
+    assert kernel.counts(specs, arrow(files, pa.int32()), form) == rows
+    lists = [[None if value is None else [value, None] for value in values] for values in files]
+    assert kernel.counts(["bounds:1:array<int>:0:0.0"], arrow(lists, pa.list_(pa.int32())), form) == [
+        counts[:2] for counts in rows
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_distinct_values_and_counts(kernel: Kernel, random: Random, kind: str, form: Form) -> None:
     """[PRU-VL-1] A list has every value once; beyond the limit it is null. The counts do not depend on values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -17,13 +18,19 @@ from pyspark.sql import SparkSession
 
 from xskip import MinMax, SkippingIndex
 from xskip.errors import CollectError
-from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
+from xskip.spark.collect.parquet_footers import Bounds, footer_statistics, is_plain, served_by_footers, tail_of
 
 
 def footer(table: pa.Table, **options: Any) -> pq.FileMetaData:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return pq.read_metadata(io.BytesIO(sink.getvalue()))
+
+
+def footer_bounds(meta: Any, columns: Sequence[tuple[str, str]]) -> list[Bounds] | None:
+    """Return the bounds of columns, or None if the footer does not prove them."""
+    found = footer_statistics(meta, columns)
+    return None if found is None else found.bounds
 
 
 def bounds(values: pa.Array, spark_type: str, **options: Any) -> Any:
@@ -199,7 +206,7 @@ def test_string_bounds_of_writers_that_keep_them_whole(writer: Any, trusted: boo
         """The same footer by another writer."""
 
         created_by = writer
-        schema, num_row_groups, row_group = meta.schema, meta.num_row_groups, meta.row_group
+        schema, num_rows, num_row_groups, row_group = meta.schema, meta.num_rows, meta.num_row_groups, meta.row_group
 
     assert footer_bounds(Written(), [("x", "string")]) == ([(b"a", b"b")] if trusted else None)
     assert footer_bounds(Written(), [("i", "int")]) == [(1, 2)]
@@ -216,12 +223,14 @@ def test_an_absent_null_count_is_not_zero() -> None:
         num_values, statistics = 2, Statistics()
 
     class Group:
+        num_rows = 2
+
         def column(self, position: int) -> Chunk:
             assert position == 0
             return Chunk()
 
     class Footer:
-        created_by, schema, num_row_groups = meta.created_by, meta.schema, 1
+        created_by, schema, num_rows, num_row_groups = meta.created_by, meta.schema, 2, 1
 
         def row_group(self, group: int) -> Group:
             assert group == 0

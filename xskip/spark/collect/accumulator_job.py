@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, count
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from xskip.indexes.protocol import Accumulator, Input
+from xskip.metadata.file_counts import FileCounts
 from xskip.spark.collect.accumulation import Accumulation, Span
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AccumulatorJob"]
 
-#: The line after those of the accumulators that asks the kernel for their times, and the name of the result column.
-_TIMES = "times"
+#: The lines after those of the accumulators that ask the kernel for the numbers of rows and of NULLs, and for the times
+#: of the accumulators; and the names of the result columns.
+_ROWS, _TIMES = "rows", "times"
+_LONGS = {"type": "array", "elementType": "long", "containsNull": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +43,25 @@ class AccumulatorJob:
     """A job of the build's kernel for several indexes, with the accumulators of each index."""
 
     accumulations: tuple[tuple[Accumulation, ...], ...]
+    #: The columns whose NULLs the job counts, each as SQL.
+    counted: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, indexes: Sequence[PlannedIndex]) -> AccumulatorJob:
         """Return the job for indexes that have accumulators."""
-        return cls(tuple(_accumulations(planned) for planned in indexes))
+        counted = {name: sql for planned in indexes for name, sql in planned.counted.items()}
+        return cls(tuple(_accumulations(planned) for planned in indexes), counted)
 
     def query(self, dataset: Dataset, rows: DataFrame) -> DataFrame:
         """Return a DataFrame of the results, which :meth:`results` decodes, for a :meth:`Dataset.subset`."""
         schema = json.loads(self.schema)
-        schema["fields"].append(json_field(_TIMES, {"type": "array", "elementType": "long", "containsNull": False}))
-        return dataset.accumulate(rows, self.selection, f"{self.specification}\n{_TIMES}", json.dumps(schema))
+        schema["fields"].append(json_field(_TIMES, _LONGS))
+        lines = "\n".join((self.specification, _ROWS, _TIMES))
+        return dataset.accumulate(rows, self.selection, lines, json.dumps(schema))
 
     def seconds(self, table: pa.Table) -> list[float]:
         """Return the time that tasks have spent in the accumulators of each index, from the rows of :meth:`query`."""
-        times = table.column(_TIMES).combine_chunks()
-        count = sum(map(len, self.accumulations))
-        totals = iter(np.asarray(times.flatten()).reshape(len(table), count).sum(axis=0).tolist())
+        totals = iter(_matrix(table, _TIMES, len(self._all)).sum(axis=0).tolist())
         # The kernel counts nanoseconds.
         return [sum(next(totals) for _ in accumulations) / 1e9 for accumulations in self.accumulations]
 
@@ -72,7 +78,7 @@ class AccumulatorJob:
         """
         columns = {sql: column for column, sql in enumerate(self._inputs(), 1)}
         lines = []
-        for accumulation in chain.from_iterable(self.accumulations):
+        for accumulation in self._all:
             accumulator, column = accumulation.accumulator, columns[accumulation.input.sql]
             rate = math.log(accumulator.fpp)
             lines.append(f"{accumulator.kind}:{column}:{accumulation.physical_type}:{accumulator.cap}:{rate!r}")
@@ -80,10 +86,11 @@ class AccumulatorJob:
 
     @property
     def schema(self) -> str:
-        """Return the schema JSON of the results: the file's position, then the result columns of each accumulator."""
+        """Return the schema JSON of the results: the file's position, the results of each accumulator, the counts."""
         fields = [json_field(ORDINAL, "integer")]
         for accumulation, names in chain.from_iterable(self._named()):
             fields += map(json_field, names, accumulation.result_types)
+        fields.append(json_field(_ROWS, _LONGS))
         return json.dumps({"type": "struct", "fields": fields})
 
     def results(self, table: pa.Table) -> FileResults:
@@ -93,21 +100,49 @@ class AccumulatorJob:
         """
         ordinals = table.column(ORDINAL).to_numpy()
         runs = _Runs.of(ordinals) if len(np.unique(ordinals)) < len(ordinals) else None
+        counts = _matrix(table, _ROWS, 1 + len(self._all))
         columns = []
-        for named in self._named():
+        for named in islice(self._named(), len(self.accumulations)):
             results: list[pa.ChunkedArray] = []
             for accumulation, names in named:
                 decoded = accumulation.decode([table.column(name) for name in names])
                 results += decoded if runs is None else runs.merged(accumulation, decoded)
             columns.append(results)
-        return FileResults(ordinals if runs is None else runs.ordinals, columns)
+        counts = counts if runs is None else runs.sums(counts)
+        return FileResults(ordinals if runs is None else runs.ordinals, columns, self._counts(counts))
+
+    def _counts(self, counts: npt.NDArray[np.int64]) -> FileCounts:
+        """Return the numbers of rows and of NULLs from those that the kernel returns for each accumulator's input."""
+        nulls = {accumulation.input.sql: counts[:, i] for i, accumulation in enumerate(self._all, 1)}
+        others = self._others
+        inputs = {name: others[name].input.sql if name in others else sql for name, sql in self.counted.items()}
+        return FileCounts(pa.array(counts[:, 0]), {name: pa.array(nulls[sql]) for name, sql in inputs.items()})
 
     def _inputs(self) -> list[str]:
-        return list(dict.fromkeys(a.input.sql for a in chain.from_iterable(self.accumulations)))
+        return list(dict.fromkeys(accumulation.input.sql for accumulation in self._all))
+
+    @property
+    def _all(self) -> list[Accumulation]:
+        return [*chain.from_iterable(self.accumulations), *self._others.values()]
+
+    @property
+    def _others(self) -> dict[str, Accumulation]:
+        """Return counts for the columns over which no index has an accumulator."""
+        inputs = {accumulation.input.sql for accumulation in chain.from_iterable(self.accumulations)}
+        # Where Spark computes a row of inputs anyway, a Boolean spares it the copy of a value.
+        is_scan = inputs <= set(self.counted.values())
+        return {
+            name: Accumulation(
+                Input(sql if is_scan else f"CASE WHEN {sql} IS NOT NULL THEN true END", "boolean"),
+                Accumulator("counts"),
+            )
+            for name, sql in self.counted.items()
+            if sql not in inputs
+        }
 
     def _named(self) -> Iterator[list[tuple[Accumulation, list[str]]]]:
-        """Yield for each index its accumulations with the names of their result columns."""
-        for i, accumulations in enumerate(self.accumulations):
+        """Yield for each index its accumulations with the names of their result columns, then the other ones."""
+        for i, accumulations in enumerate((*self.accumulations, tuple(self._others.values()))):
             numbers = count()
             yield [(a, [f"{i}_{next(numbers)}" for _ in a.result_types]) for a in accumulations]
 
@@ -131,10 +166,21 @@ class _Runs:
         ends = np.append(starts[1:], len(ordinals))
         return cls(ordinals[starts], pa.array(order), list(zip(starts.tolist(), ends.tolist(), strict=True)))
 
+    def sums(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the sum of counts for each file."""
+        starts = [start for start, _ in self.spans]
+        return np.add.reduceat(counts[self.order.to_numpy()], starts, axis=0)
+
     def merged(self, accumulation: Accumulation, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
         """Return the result columns of an accumulator with a single row for each file."""
         adjacent = [column.take(self.order).combine_chunks() for column in columns]
         return [pa.chunked_array([column]) for column in accumulation.merge(adjacent, self.spans)]
+
+
+def _matrix(table: pa.Table, name: str, width: int) -> npt.NDArray[np.int64]:
+    """Return a column of arrays of one length."""
+    arrays = table.column(name).combine_chunks()
+    return np.asarray(arrays.flatten()).reshape(len(table), width)
 
 
 def _accumulations(planned: PlannedIndex) -> tuple[Accumulation, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from xskip.clauses.user_classes import method_errors
 from xskip.errors import CollectError
 from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
+from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
@@ -28,7 +29,13 @@ from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedFiles
-from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
+from xskip.spark.collect.parquet_footers import (
+    FooterStatistics,
+    footer_statistics,
+    is_plain,
+    served_by_footers,
+    tail_of,
+)
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.collect.time_guards import recent_guard, text_guard, timestamp_guard
@@ -48,6 +55,14 @@ _TIME_TEXTS = "Spark reads a time without a date as a time of the present day"
 _log = logging.getLogger("xskip.builds")
 
 
+class _Found(NamedTuple):
+    """The statistics of some files, with an entry for each file."""
+
+    #: The values of each index.
+    values: list[pa.Array]
+    counts: FileCounts
+
+
 @dataclass(frozen=True, slots=True)
 class _Guard:
     """An expression that is not NULL in a row of which an index must know nothing."""
@@ -58,6 +73,8 @@ class _Guard:
     guarded: tuple[int, ...]
     #: The reason, for the log.
     why: str
+    #: Whether the number of rows of a file with such a row is unknown as well.
+    of_files: bool = False
 
     @staticmethod
     def of(text: str, guarded: Iterable[int], why: str) -> _Guard:
@@ -65,16 +82,19 @@ class _Guard:
         definition = IndexDefinition(index.name, (text,), types=("boolean",))
         return _Guard(PlannedIndex(index, (text,), definition, index.storage(("boolean",))), tuple(guarded), why)
 
-    def applied(self, values: list[pa.Array], marked: pa.Array) -> list[pa.Array]:
-        """Return the values of all indexes; those that are guarded are null for marked files."""
-        found = pc.sum(marked).as_py()
-        if not found:
-            return values
-        _log.warning("%d files have no statistics, because %s", found, self.why)
-        return [
+    def applied(self, found: _Found, marked: pa.Array, planned: Sequence[PlannedIndex]) -> _Found:
+        """Return the statistics of all indexes; those that are guarded are unknown for marked files."""
+        count = pc.sum(marked).as_py()
+        if not count:
+            return found
+        _log.warning("%d files have no statistics, because %s", count, self.why)
+        values = [
             pc.if_else(marked, pa.scalar(None, each.type), each) if i in self.guarded else each
-            for i, each in enumerate(values)
+            for i, each in enumerate(found.values)
         ]
+        columns = {column for i in self.guarded for column in planned[i].counted}
+        counts = found.counts.without_files(marked) if self.of_files else found.counts.without(marked, columns)
+        return _Found(values, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,58 +127,62 @@ class Collector:
         files = self.listed.files.take(rows)
         claims = [self._claim(planned, files) for planned in self.indexes]
         of_rows = [planned for planned, claim in zip(self.indexes, claims, strict=True) if claim is None]
-        collected = iter(self._values(chosen, tuple(of_rows)))
-        values = self._settled([next(collected) if claim is None else claim for claim in claims], chosen)
+        found = self._found(chosen, tuple(of_rows))
+        collected = iter(found.values)
+        claimed = [next(collected) if claim is None else claim for claim in claims]
+        values, counts = self._settled(claimed, found.counts, chosen)
         columns = {
             planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
             for planned, column in zip(self.indexes, values, strict=True)
         }
-        return MetadataTable(files, partitions, columns)
+        return MetadataTable(files, partitions, columns, counts)
 
     def _claim(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
         with self.costs.of(planned):
             claim = self.claims.of(planned, files) if self.claims is not None else None
             return claim if claim is not None else PathClaims().of(planned, files)
 
-    def _settled(self, values: Sequence[pa.Array | Claim], chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Return the values of all indexes, after the rows of files have decided the open claims."""
+    def _settled(self, values: Sequence[pa.Array | Claim], counts: FileCounts, chosen: npt.NDArray[np.int64]) -> _Found:
+        """Return the statistics of all indexes, after the rows of files have decided the open claims."""
         is_open = [isinstance(each, Claim) and bool(each.is_open.any()) for each in values]
         undecided = tuple(planned for planned, each in zip(self.indexes, is_open, strict=True) if each)
         if not undecided:
-            return [each.values if isinstance(each, Claim) else each for each in values]
+            return _Found([each.values if isinstance(each, Claim) else each for each in values], counts)
         some = np.logical_or.reduce([each.is_open for each in values if isinstance(each, Claim)])
-        decided = iter(self._values(chosen[some], undecided))
+        found = self._found(chosen[some], undecided)
+        row_of = np.where(some, np.cumsum(some) - 1, -1)
+        counts = counts.agreed(found.counts.take(pa.array(row_of, mask=~some)))
+        decided = iter(found.values)
         settled = []
         for each, is_undecided in zip(values, is_open, strict=True):
             column = each.values if isinstance(each, Claim) else each
             if isinstance(each, Claim) and is_undecided:
-                found, start = next(decided), len(column)
+                start = len(column)
                 rows = np.arange(start)
                 rows[each.is_open] = start + np.flatnonzero(each.is_open[some])
-                column = pa.concat_arrays([column, found]).take(pa.array(rows))
+                column = pa.concat_arrays([column, next(decided)]).take(pa.array(rows))
             settled.append(column)
-        return settled
+        return _Found(settled, counts)
 
-    def _values(self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]) -> list[pa.Array]:
-        """Return the values of indexes from rows, with an entry for each file in the order of ``chosen``."""
+    def _found(self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]) -> _Found:
+        """Return the statistics of indexes from rows, with an entry for each file in the order of ``chosen``."""
         if not len(chosen) or not indexes:
-            return [pa.nulls(0, arrow_type(planned.storage)) for planned in indexes]
+            nothing = [pa.nulls(0, arrow_type(planned.storage)) for planned in indexes]
+            return _Found(nothing, FileCounts.unknown(len(chosen)))
         by_footers = self._footers_may_do(indexes)
         with self.costs.of(*indexes if by_footers else ()):
-            bounds: list[Any] = self._from_footers(chosen, indexes) if by_footers else [None] * len(chosen)
-        is_served = np.array([pairs is not None for pairs in bounds])
+            of_footers = self._from_footers(chosen, indexes) if by_footers else [None] * len(chosen)
+        is_served = np.array([each is not None for each in of_footers])
         served, unserved = np.flatnonzero(is_served), np.flatnonzero(~is_served)
-        by_data = self._from_data(chosen[unserved], indexes) if len(unserved) else None
-        if by_data is not None and not len(served):
-            return by_data
+        parts = [self._from_data(chosen[unserved], indexes)] if len(unserved) else []
+        if not len(served):
+            return parts[0]
+        parts.insert(0, _of_footers([each for each in of_footers if each is not None], indexes))
         order = np.empty(len(chosen), np.int64)
         order[np.concatenate((served, unserved))] = np.arange(len(chosen))
-        values = []
-        for k, planned in enumerate(indexes):
-            parts = [_bounds_array([bounds[i][k] for i in served], planned.storage)]
-            parts += [by_data[k]] if by_data is not None else []
-            values.append(pa.concat_arrays(parts).take(pa.array(order)))
-        return values
+        take = pa.array(order)
+        values = [pa.concat_arrays(arrays).take(take) for arrays in zip(*(part.values for part in parts), strict=True)]
+        return _Found(values, FileCounts.concat([part.counts for part in parts]).take(take))
 
     def _footers_may_do(self, indexes: tuple[PlannedIndex, ...]) -> bool:
         by_name = "id" not in self.reading.columns
@@ -167,18 +191,20 @@ class Collector:
             for p in indexes
         )
 
-    def _from_footers(self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]) -> list[Any]:
-        """Return the bounds of every index for each file, or None for a file whose footer is not reliable."""
+    def _from_footers(
+        self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]
+    ) -> list[FooterStatistics | None]:
+        """Return the statistics of every index for each file, or None for a file whose footer is not reliable."""
         paths = self.listed.paths_of(chosen)
         columns = [(p.columns[0], p.definition.types[0]) for p in indexes]
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
             sources = self.hook.builds.footers(paths, _FOOTER_THREADS)
-        return [_bounds_of(source, columns) for source in sources]
+        return [_footer_statistics(source, columns) for source in sources]
 
-    def _from_data(self, chosen: npt.NDArray[np.int64], planned: tuple[PlannedIndex, ...]) -> list[pa.Array]:
-        """Return the values of every index from the rows of the files, in the order of ``chosen``."""
+    def _from_data(self, chosen: npt.NDArray[np.int64], planned: tuple[PlannedIndex, ...]) -> _Found:
+        """Return the statistics of every index from the rows of the files, in the order of ``chosen``."""
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
@@ -186,33 +212,36 @@ class Collector:
         recent = self._recent_times(rows, planned)
         guards = (*self._corrupt_records(planned), *_time_texts(planned), *([recent] if recent else ()))
         collected = self._collected(rows, (*planned, *(guard.index for guard in guards)), chosen)
-        values, marks = collected[: len(planned)], [_marked(counts) for counts in collected[len(planned) :]]
+        marks = [_marked(counts) for counts in collected.values[len(planned) :]]
         if recent:
             marks[-1] = self._has_time_texts(chosen, marks[-1], rows, planned)
+        found = _Found(collected.values[: len(planned)], collected.counts)
         for guard, marked in zip(guards, marks, strict=True):
-            values = guard.applied(values, marked)
-        return values
+            found = guard.applied(found, marked, planned)
+        return found
 
-    def _collected(
-        self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Return the values of every index from the rows of a subset, in the order of ``chosen``."""
+    def _collected(self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]) -> _Found:
+        """Return the statistics of every index from the rows of a subset, in the order of ``chosen``."""
         # The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
         # its indexes.
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
+        counts = FileCounts.unknown(len(chosen))
         for way in dict.fromkeys(ways):
             members = [i for i, other in enumerate(ways) if other == way]
             indexes = tuple(planned[i] for i in members)
             by_kernel, _ = way
             results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
-            values.update(zip(members, self._assembled(results, indexes, chosen), strict=True))
-        return [values[i] for i in range(len(ways))]
+            take = self._rows_of(results, chosen)
+            values.update(zip(members, self._assembled(results, indexes, take), strict=True))
+            # Two jobs find different counts only if these depend on the columns that a query reads.
+            counts = counts.agreed(_no_rows_are_none(results.counts.take(take), take))
+        return _Found([values[i] for i in range(len(ways))], counts)
 
     def _corrupt_records(self, planned: tuple[PlannedIndex, ...]) -> tuple[_Guard, ...]:
         """Return the guard against corrupt records, if the values in them depend on the columns that a query reads."""
         text = self.dataset.corrupt_records(alone=not any(p.index.accumulators for p in planned))
-        return (_Guard.of(text, range(len(planned)), _CORRUPT),) if text else ()
+        return (replace(_Guard.of(text, range(len(planned)), _CORRUPT), of_files=True),) if text else ()
 
     def _recent_times(self, rows: DataFrame, planned: tuple[PlannedIndex, ...]) -> _Guard | None:
         """Return the guard against timestamps of the present day, which can come from times without a date."""
@@ -233,7 +262,7 @@ class Collector:
         mask[chosen[questioned]] = True
         guard = _Guard.of(timestamp_guard(_columns_of(planned, rows)), (), _TIME_TEXTS)
         texts = self.dataset.subset(mask, as_texts=True)
-        (counts,) = self._collected(texts, (guard.index,), chosen[questioned])
+        (counts,) = self._collected(texts, (guard.index,), chosen[questioned]).values
         found = np.zeros(len(chosen), np.bool_)
         found[questioned] = _marked(counts).to_numpy(zero_copy_only=False)
         return pa.array(found)
@@ -260,22 +289,23 @@ class Collector:
         except spark_errors() as error:
             raise CollectError("cannot read the data", **what_failed(error)) from in_short(error)
 
-    def _assembled(
-        self, results: FileResults, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Return the values of indexes with a row for each file in the order of ``chosen``."""
+    def _rows_of(self, results: FileResults, chosen: npt.NDArray[np.int64]) -> pa.Array:
+        """Return the row of each chosen file in results; null for a file without rows."""
         row_of = np.full(len(self.listed), -1)
         row_of[results.ordinals] = np.arange(len(results.ordinals))
         rows = row_of[chosen]
-        take = pa.array(rows, pa.int64(), mask=rows < 0)
+        return pa.array(rows, pa.int64(), mask=rows < 0)
+
+    def _assembled(self, results: FileResults, indexes: Sequence[PlannedIndex], take: pa.Array) -> list[pa.Array]:
+        """Return the values of indexes for each file, whose row in the results is in ``take``."""
         values = []
         for planned, columns in zip(indexes, results.columns, strict=True):
             with self.costs.of(*(planned,) if planned in self.indexes else ()):
                 ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
                 with method_errors(type(planned.index), "assemble"):
                     assembled = planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage))
-                    if len(assembled) != len(chosen):
-                        raise ValueError(f"it returned {len(assembled)} values for {len(chosen)} files")
+                    if len(assembled) != len(take):
+                        raise ValueError(f"it returned {len(assembled)} values for {len(take)} files")
                 values.append(assembled)
         return values
 
@@ -313,16 +343,34 @@ def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
     return source.take(positions)
 
 
-def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
-    """Return the bounds from a local file or from a footer's bytes, or None if the footer is not reliable."""
+def _no_rows_are_none(counts: FileCounts, take: pa.Array) -> FileCounts:
+    """Replace the unknown counts of files without rows by 0."""
+    missing = take.is_null()
+    filled = [pc.if_else(missing, 0, values) for values in (counts.rows, *counts.nulls.values())]
+    return FileCounts(filled[0], dict(zip(counts.nulls, filled[1:], strict=True)))
+
+
+def _footer_statistics(source: str | bytes, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
+    """Return the statistics from a local file or from a footer's bytes, or None if the footer is not reliable."""
     try:
         tail = source if isinstance(source, bytes) else tail_of(source)
         if not tail:
             return None
         footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
-        return footer_bounds(footer, columns) if is_plain(footer, tail) else None
+        return footer_statistics(footer, columns) if is_plain(footer, tail) else None
     except (pa.ArrowException, OSError, ValueError):
         return None
+
+
+def _of_footers(found: Sequence[FooterStatistics], indexes: Sequence[PlannedIndex]) -> _Found:
+    """Return the statistics of indexes on one column each from those of footers."""
+    values = [_bounds_array([each.bounds[k] for each in found], p.storage) for k, p in enumerate(indexes)]
+    nulls = {
+        name: pa.array([each.nulls[k] for each in found], pa.int64())
+        for k, planned in enumerate(indexes)
+        for name in planned.counted
+    }
+    return _Found(values, FileCounts(pa.array([each.rows for each in found], pa.int64()), nulls))
 
 
 def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:

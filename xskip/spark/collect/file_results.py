@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from xskip.metadata.file_counts import FileCounts
+
 __all__ = ["FileResults"]
 
 
@@ -20,3 +22,5 @@ class FileResults:
     ordinals: npt.NDArray[np.int32]
     #: The result columns of each index, in the order of its accumulators or aggregates.
     columns: Sequence[Sequence[pa.ChunkedArray]]
+    #: The numbers of rows and of NULLs, in the order of ``ordinals``.
+    counts: FileCounts

@@ -1,4 +1,4 @@
-"""The bounds of Parquet columns from the footers of files, for files whose footers are reliable.
+"""The bounds and NULLs of Parquet columns from the footers of files, for files whose footers are reliable.
 
 A footer is reliable only if every row group has both bounds or only nulls, if Spark reads the physical column as
 exactly the requested type, and if Spark does not change the values on reading. The result for any other file is None,
@@ -12,17 +12,37 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from xskip.expressions.operands import split_path
 from xskip.types.datatypes import decimal_digits
 
-__all__ = ["Bounds", "footer_bounds", "is_plain", "served_by_footers", "tail_of"]
+__all__ = ["Bounds", "FooterStatistics", "footer_statistics", "is_plain", "served_by_footers", "tail_of"]
 
 #: The least and the greatest value as plain numbers, bytes or Booleans; both are None if all values are NULL.
 Bounds = tuple[Any, Any]
+
+
+class _Chunk(NamedTuple):
+    """A column in a row group."""
+
+    rows: int
+    #: The number of values with NULLs.
+    values: int
+    statistics: Any
+
+
+class FooterStatistics(NamedTuple):
+    """The statistics of the columns of a file."""
+
+    bounds: list[Bounds]
+    #: The number of rows; None if unknown.
+    rows: int | None
+    #: The number of NULLs of each column, of which a field of a NULL struct is one; None if unknown.
+    nulls: list[int | None]
+
 
 _EXACT = Context(prec=38)
 # Spark rebases dates before the Gregorian calendar, and timestamps of the time when zone offsets had odd seconds.
@@ -32,6 +52,10 @@ _FIRST_TIMESTAMP = -2_208_988_800_000_000 + 2 * 86_400_000_000  # 1900-01-03, in
 _WHOLE_STRINGS = re.compile(
     r"parquet-mr version 1\.(1[0-9]|[2-9][0-9])\.|parquet-mr version [2-9]|parquet-cpp-arrow version (?!0\.)"
 )
+# The writers that count each NULL. Arrow before 12.0 counts only some NULLs of dictionaries, and others can leave the
+# number at 0. Of these writers, the one that is known to count a field of a NULL struct.
+_NULLS = re.compile(r"parquet-mr version |parquet-cpp-arrow version (1[2-9]|[2-9][0-9])\.")
+_FIELD_NULLS = re.compile(r"parquet-mr version ")
 _LOGICAL = {
     ("INT32", "None"): ("int",),
     ("INT64", "None"): ("bigint",),
@@ -78,23 +102,45 @@ def is_plain(footer: pq.FileMetaData, tail: bytes) -> bool:
     return bool(footer.serialized_size + 8 == len(tail))
 
 
-def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> list[Bounds] | None:
-    """Return the bounds of columns over all row groups of a file, or None if the footer is not reliable for a column.
+def footer_statistics(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
+    """Return the statistics of columns over all row groups of a file, or None if a column has no reliable bounds.
 
     The columns are in Spark's spelling, each with its Spark type. The footer is without encrypted columns, see
     :func:`is_plain`.
     """
-    leaves = _leaves(footer)
-    bounds = []
+    leaves, groups = _leaves(footer), [footer.row_group(i) for i in range(footer.num_row_groups)]
+    bounds, nulls = [], []
     for column, spark_type in columns:
         position = leaves.get(".".join(split_path(column)))
         if position is None or "`" in column or not _fits(footer, position, spark_type):
             return None
-        found = _column_bounds(footer, position)
+        chunks = [
+            _Chunk(group.num_rows, c.num_values, c.statistics) for group in groups for c in [group.column(position)]
+        ]
+        found = _column_bounds(chunks, str(footer.schema.column(position).logical_type))
         if found is None or not _unchanged(found, spark_type):
             return None
         bounds.append(found)
-    return bounds
+        is_counted = _counts_nulls(footer, is_field=len(split_path(column)) > 1)
+        nulls.append(_nulls(chunks) if is_counted else None)
+    rows = sum(group.num_rows for group in groups)
+    return FooterStatistics(bounds, rows if rows == footer.num_rows else None, nulls)
+
+
+def _counts_nulls(footer: pq.FileMetaData, *, is_field: bool) -> bool:
+    """Return whether the writer counts each NULL, and for a field of a struct also the rows with a NULL struct."""
+    return (_FIELD_NULLS if is_field else _NULLS).match(footer.created_by or "") is not None
+
+
+def _nulls(chunks: Sequence[_Chunk]) -> int | None:
+    """Return the number of NULLs of a column that has bounds, or None if the footer contradicts itself."""
+    total = 0
+    for rows, values, statistics in chunks:
+        nulls, least = (statistics.null_count, int(statistics.has_min_max)) if values else (0, 0)
+        if values != rows or not 0 <= nulls <= rows - least:
+            return None
+        total += nulls
+    return total
 
 
 def _leaves(footer: pq.FileMetaData) -> dict[str, int]:
@@ -121,24 +167,21 @@ def _fits(footer: pq.FileMetaData, position: int, spark_type: str) -> bool:
     return spark_type in _LOGICAL.get((column.physical_type, logical), ())
 
 
-def _column_bounds(footer: pq.FileMetaData, position: int) -> Bounds | None:
-    """Return the bounds over all row groups, or None if the statistics of a row group are incomplete."""
+def _column_bounds(chunks: Sequence[_Chunk], logical: str) -> Bounds | None:
+    """Return the bounds over the column's chunks, or None if the statistics of a chunk are incomplete."""
     lows, highs = [], []
-    for group in range(footer.num_row_groups):
-        chunk = footer.row_group(group).column(position)
-        statistics = chunk.statistics
-        if chunk.num_values == 0:
+    for _, values, statistics in chunks:
+        if values == 0:
             continue
         if statistics is None or not statistics.has_null_count:
             return None
         if statistics.has_min_max:
             lows.append(statistics.min_raw)
             highs.append(statistics.max_raw)
-        elif statistics.null_count != chunk.num_values:  # the row group has values but no bounds
+        elif statistics.null_count != values:  # the row group has values but no bounds
             return None
     if not lows:
         return None, None
-    logical = str(footer.schema.column(position).logical_type)
     return min(_plain(v, logical) for v in lows), max(_plain(v, logical) for v in highs)
 
 

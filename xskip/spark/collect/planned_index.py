@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xskip.expressions.operands import quoted
 from xskip.indexes import Index
 from xskip.indexes.protocol import Input
 from xskip.metadata.table import IndexDefinition
@@ -30,6 +31,11 @@ class PlannedIndex:
     def inputs(self) -> Sequence[Input]:
         """Return the inputs of the index's accumulators or aggregates."""
         return self.index.inputs(self.columns, self.definition.types)
+
+    @property
+    def counted(self) -> Mapping[str, str]:
+        """Return the columns whose NULLs a build counts, by the names of the definition: each as SQL."""
+        return dict(zip(self.definition.plain_columns, map(quoted, self.columns), strict=False))
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -19,15 +19,19 @@ abstract class Accumulator {
 
   void addNull() {} // most statistics ignore NULL
 
-  void addAll(ColumnarArray values) {
+  /** Adds the values of a batch of rows, and returns the number of NULLs among them. */
+  int addAll(ColumnarArray values) {
     int count = values.numElements();
+    int nulls = 0;
     for (int i = 0; i < count; i++) {
       if (values.isNullAt(i)) {
         addNull();
+        nulls++;
       } else {
         add(values, i);
       }
     }
+    return nulls;
   }
 
   /**

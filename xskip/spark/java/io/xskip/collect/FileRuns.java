@@ -21,6 +21,9 @@ final class FileRuns implements Iterator<InternalRow> {
   private final AccumulatorClock clock; // null if the times are not wanted
   private final int width; // the number of result columns
 
+  private final RowCounts counts;
+  private final boolean isCounted; // whether the counts are wanted
+
   // The first row or batch of the next run, or null if it is yet to be read. A scan reuses the
   // memory of a piece for the next one, so the accumulators receive each before the next is
   // requested.
@@ -31,12 +34,16 @@ final class FileRuns implements Iterator<InternalRow> {
     this.pieces = pieces;
     this.splitFiles = splitFiles;
     ordinalColumn = positions[0];
-    boolean isTimed = specs[specs.length - 1].equals(AccumulatorClock.SPEC);
-    int count = isTimed ? specs.length - 1 : specs.length;
+    int count = specs.length;
+    boolean isTimed = specs[count - 1].equals(AccumulatorClock.SPEC);
+    count -= isTimed ? 1 : 0;
+    isCounted = count > 0 && specs[count - 1].equals(RowCounts.SPEC);
+    count -= isCounted ? 1 : 0;
     clock = isTimed ? new AccumulatorClock(count) : null;
+    counts = new RowCounts(count);
     accumulators = new Accumulator[count];
     columns = new int[count];
-    int total = isTimed ? 2 : 1;
+    int total = specs.length - count + 1; // a column for the ordinal, the counts and the times
     for (int i = 0; i < count; i++) {
       AccumulatorSpec spec = new AccumulatorSpec(specs[i]);
       accumulators[i] = spec.create();
@@ -66,6 +73,7 @@ final class FileRuns implements Iterator<InternalRow> {
     for (Accumulator accumulator : accumulators) {
       accumulator.reset();
     }
+    counts.reset();
     if (clock != null) {
       clock.reset();
     }
@@ -87,6 +95,7 @@ final class FileRuns implements Iterator<InternalRow> {
   }
 
   private void addRow(InternalRow row) {
+    counts.addRows(1);
     if (clock != null && clock.isNextRowTimed()) {
       addTimedRow(row);
       return;
@@ -107,17 +116,20 @@ final class FileRuns implements Iterator<InternalRow> {
   private void addValue(InternalRow row, int accumulator) {
     if (row.isNullAt(columns[accumulator])) {
       accumulators[accumulator].addNull();
+      counts.addNulls(accumulator, 1);
     } else {
       accumulators[accumulator].add(row, columns[accumulator]);
     }
   }
 
   private void addBatch(ColumnarBatch batch) {
+    counts.addRows(batch.numRows());
     if (clock != null) {
       clock.start();
     }
     for (int i = 0; i < accumulators.length; i++) {
-      accumulators[i].addAll(new ColumnarArray(batch.column(columns[i]), 0, batch.numRows()));
+      ColumnarArray values = new ColumnarArray(batch.column(columns[i]), 0, batch.numRows());
+      counts.addNulls(i, accumulators[i].addAll(values));
       if (clock != null) {
         clock.stop(i);
       }
@@ -138,6 +150,9 @@ final class FileRuns implements Iterator<InternalRow> {
       if (clock != null) {
         clock.stop(i);
       }
+    }
+    if (isCounted) {
+      values[start++] = counts.result();
     }
     if (clock != null) {
       values[start] = clock.nanos();
