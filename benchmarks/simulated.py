@@ -189,7 +189,7 @@ def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Ite
     with tempfile.TemporaryDirectory(dir=Path(root).parent) as local:
         for table in tables:
             files += write_files(table, source.location.identifier, Path(local), len(files), write_options)
-        record = CommitRecord(0, source.root, 4, tuple(entry for _, entry in files), source.reading, types, 0)
+        record = CommitRecord(0, source.root, 4, tuple(entry for _, entry in files), source.read_profile, types, 0)
         publish(source.storage, source.directory, None, files, record)
     engine.forget(source.directory)
 

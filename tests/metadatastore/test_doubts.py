@@ -85,7 +85,7 @@ def mixed(tmp_path: Path, reading: ReadProfile) -> str:
     """Write an index of xskip with a read profile, and a file of another program beside it."""
     md = str(tmp_path / "md")
     files = metadata_files_of([numbered_table(0, 2)], tmp_path / "s")
-    record = replace(record_of(entry for _, entry in files), reading=reading)
+    record = replace(record_of(entry for _, entry in files), read_profile=reading)
     publish(LocalStorage(), md, None, files, record)
     put_foreign(md, [numbered_table(2, 3)])
     return md

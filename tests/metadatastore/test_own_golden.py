@@ -92,7 +92,7 @@ def test_record(golden: Snapshot) -> None:
     assert golden.is_ours
     assert (record.number, record.root, record.version) == (1, "s3a://bucket/lake/größe#1", 4)
     assert [(f.rows, f.size > 0) for f in record.metadata_files] == [(3, True)]
-    assert record.reading == ReadProfile("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
+    assert record.read_profile == ReadProfile("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
     assert record.created > 1_700_000_000_000
 
 

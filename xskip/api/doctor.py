@@ -232,7 +232,7 @@ def _index(spark: SparkSession, engine: SparkEngine, path: str) -> Check:
     for location in locations:
         snapshot = open_snapshot(storage_for(engine.hook, location.directory), location.directory)
         if snapshot is not None:
-            reading: Any = snapshot.reading
+            reading: Any = snapshot.read_profile
             kind = "parquet" if reading is None else reading.format
             return _state(path, SkippingIndex.for_path(spark, path, format=kind))
     return _missing_index(path, no_index(storage_for(engine.hook, locations[0].directory), locations[0]))

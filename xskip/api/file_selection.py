@@ -60,7 +60,7 @@ def select_files(
     kept = kept.take(pc.sort_indices(kept.names))
     unused, problem = _unused(engine, source, before) if has_index else ((), "the dataset has no index")
     scan = ScanSource(
-        source.location.listed_root, source.reading.format, partial(arrow_schema, source.df.schema),
+        source.location.listed_root, source.read_profile.format, partial(arrow_schema, source.df.schema),
         listed.partitions_of(kept), options=options, spark_schema=lambda: source.df.schema,
     )  # fmt: skip
     return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem)

@@ -132,7 +132,7 @@ def _describe(source: Source, usage: DatasetUsage) -> IndexDescription:
     return IndexDescription(
         dataset=source.root,
         location=source.directory,
-        format=record.reading.format if record and record.reading else source.reading.format,
+        format=record.read_profile.format if record and record.read_profile else source.read_profile.format,
         version=snapshot.version,
         commit=record.number if record else 0,
         files=snapshot.rows,
@@ -189,7 +189,7 @@ def _status(source: Source) -> IndexStatus:
     table = snapshot.load(keys_of_paths(definition for definition, _ in snapshot.indexes))
     fresh, alive = compare_files(listed.files, table.files)
     unknown = _unknown_paths(table, alive)
-    problem = snapshot.reason_unusable(source.location, source.reading) or source.unfound
+    problem = snapshot.reason_unusable(source.location, source.read_profile) or source.unfound
     present = int(alive.sum())
     missing = listed.files.take(pa.array(fresh))
     versions = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.metadata_files), strict=True))

@@ -101,8 +101,8 @@ def recorded_format(arguments: argparse.Namespace) -> str:
     directory = at or metadata_directory(root, base)
     with suppress(XskipError):
         live = find_live(LocalStorage(), os.path.abspath(directory))
-        if live is not None and live.record is not None and live.record.reading is not None:
-            return live.record.reading.format
+        if live is not None and live.record is not None and live.record.read_profile is not None:
+            return live.record.read_profile.format
     return ""
 
 

@@ -146,7 +146,7 @@ class Engine:
         catalog = index_catalog(
             snapshot,
             profile,
-            case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
+            case_sensitive=snapshot.read_profile is not None and snapshot.read_profile.case_sensitive,
             queried=request.partition_types,
             settings=request.expression_settings,
         )
@@ -173,7 +173,7 @@ class Engine:
 
     def _prune_by_job(self, loaded: LoadedIndex, selection: Selection, profile: ReadProfile) -> PruneResult:
         snapshot = loaded.snapshot
-        if snapshot.reading is not None and zones_differ(snapshot.reading, profile):
+        if snapshot.read_profile is not None and zones_differ(snapshot.read_profile, profile):
             raise XskipError(
                 "a job cannot determine which statistics are valid in another time zone",
                 hint="set -Duser.timezone of the driver's JVM as in the build, or create the index again",
@@ -183,7 +183,11 @@ class Engine:
 
 def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
     """Return whether a query reads lines of CSV or JSON files as text, as Spark does to infer their schema."""
-    return profile.format == "text" and snapshot.reading is not None and snapshot.reading.format in ("csv", "json")
+    return (
+        profile.format == "text"
+        and snapshot.read_profile is not None
+        and snapshot.read_profile.format in ("csv", "json")
+    )
 
 
 def _missing_index(storage: Storage, location: IndexLocation) -> str:

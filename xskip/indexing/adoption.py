@@ -133,7 +133,7 @@ class Adoption:
         write_options = replace(
             snapshot.write_options, rows_per_file=self.limits.rows_per_file, bytes_per_file=self.limits.bytes_per_file
         )
-        reading = snapshot.record.reading
+        reading = snapshot.record.read_profile
         if write_options.footer_key is not None and reading is not None:
             reading = reading.hidden()
         with temporary_folder("adopt") as scratch:
@@ -141,7 +141,7 @@ class Adoption:
             entries = tuple(entry for _, entry in files)
             record = replace(
                 snapshot.record, root=self.source.root, version=write_options.version, metadata_files=entries,
-                reading=reading,
+                read_profile=reading,
                 operation=Operation("adopt", len(table), 0), notes=replace(snapshot.record.notes, unreadable=()),
             )  # fmt: skip
             publish(self.source.storage, self.source.directory, None, files, record)

@@ -98,7 +98,7 @@ class Build:
             return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started))
         if ours:
             ours.demand_keys()
-        scratch = self.collected.begin(self.source.reading, self.planned)
+        scratch = self.collected.begin(self.source.read_profile, self.planned)
         self._identifier = ours.table_identifier if ours else self.source.location.identifier
         kept = self.keep(ours, alive, scratch) if ours else []
         lost = len(self.failed)
@@ -195,7 +195,7 @@ class Build:
     def _reading(self, snapshot: Snapshot | None) -> ReadProfile:
         """Return how the build has read the indexed columns."""
         paths = {path for each in self.planned for path in each.definition.paths}
-        reading = self.source.reading.of_columns(paths.union(snapshot.columns if snapshot else ()))
+        reading = self.source.read_profile.of_columns(paths.union(snapshot.columns if snapshot else ()))
         return reading if self.write_options.footer_key is None else reading.hidden()
 
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:

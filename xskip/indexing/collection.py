@@ -35,7 +35,7 @@ def collector_of(
 ) -> Collector:
     """Return a collector of indexes for the files of a dataset, with the session's settings."""
     footers = engine.settings.of(source.df.sparkSession, FOOTERS)
-    reading, claims = source.reading, source.claims
+    reading, claims = source.read_profile, source.claims
     return Collector(engine.hook, source.dataset, listed, planned, reading, footers, claims, costs or BuildCosts())
 
 

@@ -247,15 +247,15 @@ def _in_use(spark: SparkSession, engine: SparkEngine, reader: PathReader) -> tup
 def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> None:
     record = snapshot.record
     check_dataset(snapshot, location)
-    if not snapshot.is_ours or record is None or record.reading is None:
+    if not snapshot.is_ours or record is None or record.read_profile is None:
         raise IndexDefinitionError(
             "metadata of another program does not contain file sizes", where=location.directory,
             hint="call refresh() first",
         )  # fmt: skip
-    if record.reading.format != reader.format.lower():
+    if record.read_profile.format != reader.format.lower():
         raise IndexDefinitionError(
             "the index was built from another format",
-            where=location.directory, found=reader.format, expected=record.reading.format,
+            where=location.directory, found=reader.format, expected=record.read_profile.format,
         )  # fmt: skip
     oldest = min(file.schema.version for file in snapshot.metadata_files)
     if not rules_of(oldest).partitions:

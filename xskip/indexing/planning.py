@@ -36,8 +36,10 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
 
 
 def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
-    if source.reading.problem:
-        raise IndexDefinitionError("no index supports these options", where=source.root, found=source.reading.problem)
+    if source.read_profile.problem:
+        raise IndexDefinitionError(
+            "no index supports these options", where=source.root, found=source.read_profile.problem
+        )
     if not indexes:
         raise IndexDefinitionError("the list of indexes is empty", expected="at least one index, such as MinMax('ts')")
     partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
@@ -77,7 +79,7 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
     found = [_resolve(source, column, partitions) for column in index.columns]
     types = tuple(kind for _, kind in found)
     spelled = tuple(join_path(path) for path, _ in found)
-    names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
+    names = spelled if source.read_profile.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
     return _checked(PlannedIndex(index, spelled, definition, _storage(index, types)))
 
@@ -134,7 +136,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
             "an encrypted index cannot have an expression with a comma, semicolon or colon", found=text,
             hint="write the value to a column, and index that column",
         )  # fmt: skip
-    expression = form.text if source.reading.case_sensitive else form.folded
+    expression = form.text if source.read_profile.case_sensitive else form.folded
     params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.evaluation_settings()))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
     return _checked(PlannedIndex(index, (text,), definition, _storage(index, (kind,)), texts))
@@ -184,7 +186,7 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
     kind: object = source.df.schema
     for part in path:
         name = (
-            _field_name(kind, part, case_sensitive=source.reading.case_sensitive)
+            _field_name(kind, part, case_sensitive=source.read_profile.case_sensitive)
             if isinstance(kind, StructType)
             else None
         )
@@ -214,7 +216,7 @@ def _no_column(source: Source, column: str, above: Sequence[str], struct: object
 
 def _check_whole(source: Source, paths: Iterable[tuple[str, ...]], index: str) -> None:
     """Raise an error for a column whose values a build that reads few columns does not see as a query does."""
-    why = next((why for path in paths if (why := source.reading.dependent(path))), "")
+    why = next((why for path in paths if (why := source.read_profile.dependent(path))), "")
     if why:
         raise IndexDefinitionError(
             "the values of a column depend on the columns that a query reads", where=f"column {index}", found=why,

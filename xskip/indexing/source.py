@@ -70,7 +70,7 @@ class Source:
     #: The present or future location of the metadata.
     location: IndexLocation
     storage: Storage
-    reading: ReadProfile
+    read_profile: ReadProfile
     #: What is known of the files without their rows.
     claims: Claims | None = None
     #: The entry of spark.xskip.metadata.places by which queries find a chosen directory; empty without one.
@@ -251,13 +251,13 @@ def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
 
 def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
     """Return by what indexed columns are read differently than when they were indexed."""
-    if snapshot.reading is None:
+    if snapshot.read_profile is None:
         return ()
-    found = snapshot.differences(source.reading)
+    found = snapshot.differences(source.read_profile)
     # A caller may have forgotten a format, an option or a setting: then a refresh would collect other values.
     if any(each not in (LEGACY, UNGUARDED) for each in found):
         raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
-    return (*found, *snapshot.differing_columns(source.reading).values())
+    return (*found, *snapshot.differing_columns(source.read_profile).values())
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:

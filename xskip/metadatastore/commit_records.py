@@ -91,7 +91,7 @@ class CommitRecord:
     #: All metadata files of the snapshot.
     metadata_files: tuple[RecordedFile, ...]
     #: How the build read the data files; None if another program collected the statistics.
-    reading: ReadProfile | None
+    read_profile: ReadProfile | None
     #: The Spark type of each indexed column, by column name.
     types: Mapping[str, str]
     #: In milliseconds since the epoch.
@@ -112,7 +112,7 @@ class CommitRecord:
             "version": self.version,
             "created": self.created,
             "files": entries,
-            "reading": self.reading.to_json() if self.reading else None,
+            "reading": self.read_profile.to_json() if self.read_profile else None,
             "types": dict(self.types),
             **({"operation": self.operation._asdict()} if self.operation else {}),
             **({"notes": self.notes.to_json()} if self.notes != _NO_NOTES else {}),

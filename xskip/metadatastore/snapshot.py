@@ -78,12 +78,12 @@ class Snapshot:
     @property
     def is_ours(self) -> bool:
         """Return whether xskip collected all statistics in the files and recorded how it read the data files."""
-        return self.reading is not None
+        return self.read_profile is not None
 
     @property
-    def reading(self) -> ReadProfile | None:
+    def read_profile(self) -> ReadProfile | None:
         """Return how xskip read the data files; None if another program has written metadata."""
-        return self.record.reading if self.record and not self.live.foreign else None
+        return self.record.read_profile if self.record and not self.live.foreign else None
 
     @property
     def version(self) -> int:
@@ -112,7 +112,7 @@ class Snapshot:
         return known[1], known[2]
 
     def _problem(self, profile: ReadProfile, differing: Mapping[tuple[str, ...], str]) -> str:
-        recorded = self.record.reading if self.record else None
+        recorded = self.record.read_profile if self.record else None
         if recorded is None or not self.is_ours:
             # xskip may have written other files of the directory, and recorded how it read the data files
             other_reads = differences(recorded, profile, but_zone=True) if recorded else ()
@@ -130,9 +130,9 @@ class Snapshot:
 
         ``but_zone`` ignores the JVM's default time zone.
         """
-        if self.reading is None:
+        if self.read_profile is None:
             return []
-        recorded = self.reading
+        recorded = self.read_profile
         if _EXTENSIONS in recorded.conf and self._has_avro_names:
             recorded = replace(recorded, conf={k: v for k, v in recorded.conf.items() if k != _EXTENSIONS})
         return list(differences(recorded, profile, but_zone=but_zone))
@@ -142,7 +142,7 @@ class Snapshot:
         return self._comparison(profile)[1]
 
     def _differing_columns(self, profile: ReadProfile) -> dict[tuple[str, ...], str]:
-        recorded = self.record.reading if self.record else None
+        recorded = self.record.read_profile if self.record else None
         found = differing_columns(recorded, profile, self.columns) if recorded is not None else {}
         if recorded is None or not self.is_ours:  # other programs read columns as Spark does by default
             found = differing_columns(ReadProfile(profile.format), profile, self.columns) | found
@@ -162,7 +162,7 @@ class Snapshot:
     def load_proven(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
         """Return the result of :meth:`load` without statistics that prove nothing about what a query reads."""
         table = self.load(wanted)
-        if zones_differ(self.reading or ReadProfile(profile.format), profile):
+        if zones_differ(self.read_profile or ReadProfile(profile.format), profile):
             table = in_every_zone(table, (definition for definition, _ in self.indexes))
         if self.is_ours:
             return table

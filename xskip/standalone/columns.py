@@ -81,7 +81,7 @@ class Columns:
     @property
     def case_sensitive(self) -> bool:
         """Return whether the index tells names apart that differ only in case."""
-        return self.snapshot.reading is not None and self.snapshot.reading.case_sensitive
+        return self.snapshot.read_profile is not None and self.snapshot.read_profile.case_sensitive
 
     @cached_property
     def indexed(self) -> tuple[str, ...]:

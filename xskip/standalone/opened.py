@@ -107,7 +107,7 @@ class OpenedIndex:
         wanted = Predicate.of(predicate)
         snapshot = self.snapshot
         listed = list_data(self.store)
-        fmt = snapshot.record.reading.format if snapshot.record and snapshot.record.reading else ""
+        fmt = snapshot.record.read_profile.format if snapshot.record and snapshot.record.read_profile else ""
         columns = Columns(self.store, fmt, listed, snapshot)
         wanted.check(columns)
         profile = _profile(snapshot, fmt)
@@ -204,7 +204,7 @@ def open_index(
         if any(entry.name == "_txn" for entry in store.storage.list(store.root)):
             raise _table_of_questdb(store) from error
         raise
-    if record and record.reading and record.reading.format == "questdb":
+    if record and record.read_profile and record.read_profile.format == "questdb":
         raise _table_of_questdb(store)
     return opened
 
@@ -240,7 +240,7 @@ def _check_predicate(predicate: object) -> None:
 
 def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
     """Return how other engines read the files: as Spark does without options and with its default settings."""
-    recorded = snapshot.reading
+    recorded = snapshot.read_profile
     profile = ReadProfile.of(fmt, {}, {})
     conf: Mapping[str, str] = profile.conf
     if recorded is not None:

@@ -397,7 +397,7 @@ def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
     assert rows_of(after) == before
     assert (after.is_ours, after.live.foreign, len(after.metadata_files)) == (False, False, 1)
     assert after.record is not None
-    assert (after.record.reading, after.record.number) == (None, 1)
+    assert (after.record.read_profile, after.record.number) == (None, 1)
     assert_nothing_to_do(md)
 
 

@@ -90,7 +90,11 @@ def test_every_pair(before: int, after: int, tmp_path: Path, counted: Counted) -
     assert now.is_ours
     assert now.record is not None
     assert record is not None
-    assert (now.record.reading, now.record.types, now.record.root) == (record.reading, record.types, record.root)
+    assert (now.record.read_profile, now.record.types, now.record.root) == (
+        record.read_profile,
+        record.types,
+        record.root,
+    )
     assert now.record.number == record.number + 1
     assert_same(content(now.load()), content(sample(after)))
     counted("pairs of versions migrated", 1)
@@ -160,7 +164,7 @@ def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
     assert not now.is_ours
     assert not now.live.foreign
     assert now.record is not None
-    assert now.record.reading is None
+    assert now.record.read_profile is None
     assert_same(content(now.load()), content(sample(4).take(pa.array([0, 1]))))
 
 

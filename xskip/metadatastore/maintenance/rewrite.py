@@ -43,7 +43,7 @@ class Target(NamedTuple):
         snapshot = open_snapshot(storage, directory)
         if snapshot is None:
             raise MetadataNotFoundError.at(directory)
-        if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
+        if snapshot.record is not None and snapshot.record.read_profile is not None and not snapshot.is_ours:
             raise MetadataCorruptError(
                 "another program has added files to the index", where=directory, hint="call refresh() first"
             )
@@ -83,8 +83,8 @@ def replace_all(target: Target, version: int, files: Sequence[tuple[Path, Record
 
 def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> CommitRecord:
     """Return the record of the new files: the present record with these files, if xskip built the index."""
-    if snapshot.record is not None and snapshot.reading is not None:
-        reading = snapshot.reading if snapshot.write_options.footer_key is None else snapshot.reading.hidden()
-        return replace(snapshot.record, version=version, metadata_files=files, reading=reading)
+    if snapshot.record is not None and snapshot.read_profile is not None:
+        reading = snapshot.read_profile if snapshot.write_options.footer_key is None else snapshot.read_profile.hidden()
+        return replace(snapshot.record, version=version, metadata_files=files, read_profile=reading)
     # The metadata of another program remain another program's, so their record contains no read profile and no types.
     return CommitRecord(0, snapshot.table_identifier, version, files, None, {}, 0)

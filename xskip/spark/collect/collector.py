@@ -106,7 +106,7 @@ class Collector:
     dataset: Dataset
     listed: ListedFiles
     indexes: tuple[PlannedIndex, ...]
-    reading: ReadProfile
+    read_profile: ReadProfile
     #: Whether bounds can come from the footers of Parquet files.
     footers: bool
     #: What is known of the files without their rows.
@@ -185,8 +185,8 @@ class Collector:
         return _Found(values, FileCounts.concat([part.counts for part in parts]).take(take))
 
     def _footers_may_do(self, indexes: tuple[PlannedIndex, ...]) -> bool:
-        by_name = "id" not in self.reading.columns
-        return (self.footers and self.reading.format == "parquet" and by_name) and all(
+        by_name = "id" not in self.read_profile.columns
+        return (self.footers and self.read_profile.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
             for p in indexes
         )
@@ -245,7 +245,7 @@ class Collector:
 
     def _recent_times(self, rows: DataFrame, planned: tuple[PlannedIndex, ...]) -> _Guard | None:
         """Return the guard against timestamps of the present day, which can come from times without a date."""
-        if self.reading.format not in _WITH_TEXTS:
+        if self.read_profile.format not in _WITH_TEXTS:
             return None
         guarded = [i for i, each in enumerate(planned) if recent_guard(_columns_of([each], rows))]
         text = recent_guard(_columns_of(planned, rows))
