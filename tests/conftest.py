@@ -38,6 +38,15 @@ COUNTS = (
 )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the order of files among processes, which ends with many short ones, the examples of the package.
+
+    By default the files with few tests are last, and some of them take minutes.
+    """
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests of Avro with the second data source API if the Avro jar is older than Spark."""
     for item in items:
