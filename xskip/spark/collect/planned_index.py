@@ -35,7 +35,9 @@ class PlannedIndex:
     @property
     def counted(self) -> Mapping[str, str]:
         """Return the columns whose NULLs a build counts, by the names of the definition: each as SQL."""
-        return dict(zip(self.definition.plain_columns, map(quoted, self.columns), strict=False))
+        return (
+            {} if self.index.expression else dict(zip(self.definition.columns, map(quoted, self.columns), strict=True))
+        )
 
     @property
     def types(self) -> tuple[str, ...]:
