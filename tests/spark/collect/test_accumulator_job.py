@@ -221,7 +221,7 @@ def test_every_index_gets_its_columns(chunk: int) -> None:
 
     def columns(tasks: list[tuple[int, list[Any]]]) -> list[list[list[Any]]]:
         rows = [(file, [emit(a, read, whole=False) for a in chain(*job.accumulations)]) for file, read in tasks]
-        table = table_of(job.schema, [(file, (*chain(*results), [0] * 6)) for file, results in rows], chunk)
+        table = table_of(job.schema, [(file, (*chain(*results), [0] * 7)) for file, results in rows], chunk)
         return [[column.to_pylist() for column in index] for index in job.results(table).columns]
 
     assert columns([(7, [3, None]), (2, [5, 1, 4])]) == [

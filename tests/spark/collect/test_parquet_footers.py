@@ -393,3 +393,69 @@ def test_a_build_over_encrypted_columns(spark: SparkSession, tmp_path: Path) -> 
         SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long").at(f"{tmp_path}/_other").create(
             [MinMax("a")]
         )
+
+
+class Altered:
+    """A footer with the given properties in place of its own."""
+
+    def __init__(self, meta: pq.FileMetaData, **changes: Any) -> None:
+        self._meta, self._changes = meta, changes
+
+    def __getattr__(self, name: str) -> Any:
+        return self._changes[name] if name in self._changes else getattr(self._meta, name)
+
+
+def nulls(meta: Any, column: str = "x") -> Any:
+    """Return the number of rows and of NULLs of a column, each None if unknown."""
+    found = footer_statistics(meta, [(column, "int")])
+    return found and (found.rows, *found.nulls)
+
+
+def test_rows_and_nulls() -> None:
+    """[MDS-O-6] All row groups count, also those without a value."""
+    values = pa.array([1, None, None, None, 5, 6, None], pa.int32())
+    assert nulls(footer(pa.table({"x": values}), row_group_size=2)) == (7, 4)
+    assert nulls(footer(pa.table({"x": values[1:4]}))) == (3, 3)
+    assert nulls(footer(pa.table({"x": values[:0]}))) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("writer", "of_column", "of_field"),
+    [
+        ("parquet-mr version 1.8.1 (build 1)", True, True),
+        ("parquet-mr version 1.15.2 (build 1)", True, True),
+        ("parquet-cpp-arrow version 26.0.1", True, False),
+        ("parquet-cpp-arrow version 12.0.0", True, False),
+        ("parquet-cpp-arrow version 11.0.0", False, False),
+        ("parquet-cpp-arrow version 9.0.0", False, False),
+        ("parquet-rs version 53.0.0", False, False),
+        ("", False, False),
+        (None, False, False),
+    ],
+)
+def test_nulls_of_writers_that_count_each(writer: Any, of_column: bool, of_field: bool) -> None:
+    """[MDS-O-6] [SND-15] Bounds need less of a writer than numbers of NULLs."""
+    structs = pa.array([{"f": 1}, None, {"f": None}], pa.struct([("f", pa.int32())]))
+    meta = Altered(footer(pa.table({"x": pa.array([1, None, 3], pa.int32()), "st": structs})), created_by=writer)
+    assert nulls(meta) == (3, 1 if of_column else None)
+    assert nulls(meta, "st.f") == (3, 2 if of_field else None)
+
+
+def test_footers_that_contradict_themselves_have_no_counts() -> None:
+    """[MDS-O-6]"""
+    meta = footer(pa.table({"x": pa.array([1, None, 3], pa.int32())}))
+    group = meta.row_group(0)
+    assert nulls(Altered(meta, num_rows=4)) == (None, 1)
+    chunk = group.column(0)
+
+    def of(rows: int, count: int, values: int = 3) -> Any:
+        statistics = Altered(chunk.statistics, null_count=count)
+        changed = Altered(chunk, statistics=statistics, num_values=values)
+        return nulls(
+            Altered(meta, num_rows=rows, row_group=lambda _: Altered(group, num_rows=rows, column=lambda _: changed))
+        )
+
+    assert of(3, 1) == (3, 1)
+    assert of(3, 3) == (3, None), "there is a value"
+    assert of(3, -1) == (3, None)
+    assert of(4, 1) == (4, None), "a row without a value and without NULL"
