@@ -280,6 +280,14 @@ def test_tables_join_and_lose_counts() -> None:
     )
 
 
+def test_counts_agree_or_are_unknown() -> None:
+    """[MDS-O-6] [MDS-O-7] A file with two numbers of rows is not what either count is about."""
+    one = counts_of([1, 2, None, 4], {"a": [0, 1, None, 3], "b": [1, 1, 1, 1]})
+    other = counts_of([1, None, 3, 5], {"a": [1, 1, 2, 3], "c": [0, 0, 0, 0]})
+    expected = [1, 2, 3, None], {"a": [None, 1, 2, None], "b": [1, 1, 1, None], "c": [0, 0, 0, None]}
+    assert plain(one.agreed(other)) == plain(other.agreed(one)) == expected
+
+
 def test_counts_of_some_files_become_unknown() -> None:
     """[MDS-O-6]"""
     counts, files = counts_of([1, 2], {"a": [0, 1], "b": [1, 2]}), pa.array([False, True])

@@ -20,7 +20,7 @@ class FileCounts:
     >>> counts.agreed(other).rows.to_pylist()
     [3, None]
     >>> {name: nulls.to_pylist() for name, nulls in counts.agreed(other).nulls.items()}
-    {'a': [0, 1], 'b': [3, 0]}
+    {'a': [0, None], 'b': [3, None]}
     """
 
     #: int64; null where unknown.
@@ -61,11 +61,16 @@ class FileCounts:
         return self._each(lambda values: pc.if_else(files, pa.scalar(None, pa.int64()), values))
 
     def agreed(self, other: FileCounts) -> FileCounts:
-        """Return what either of two counts of the same files says; unknown where they contradict each other."""
+        """Return what either of two counts of the same files says; unknown where they contradict each other.
+
+        Nothing is known of a file with two numbers of rows.
+        """
         nulls = {**other.nulls, **self.nulls}
         for name in self.nulls.keys() & other.nulls.keys():
             nulls[name] = _agreed(self.nulls[name], other.nulls[name])
-        return FileCounts(_agreed(self.rows, other.rows), nulls)
+        merged = FileCounts(_agreed(self.rows, other.rows), nulls)
+        differ = pc.not_equal(self.rows, other.rows).fill_null(False)
+        return merged.without_files(differ) if differ.true_count else merged
 
     def plausible(self) -> FileCounts:
         """Return the counts without negative numbers, and without NULLs that exceed the rows."""
