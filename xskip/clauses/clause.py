@@ -174,14 +174,14 @@ def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
             yield clause
 
 
-def map_leaves(clause: Clause, change: Callable[[IndexClause], Clause]) -> Clause:
-    """Return a clause with other clauses in place of its index clauses."""
+def map_leaves(clause: Clause, change: Callable[[IndexClause | Undetermined], Clause]) -> Clause:
+    """Return a clause with other clauses in place of its :func:`leaves`."""
     match clause:
         case AllOf(children):
             return AllOf(tuple(map_leaves(child, change) for child in children))
         case AnyOf(children):
             return AnyOf(tuple(map_leaves(child, change) for child in children))
-        case Always() | Undetermined():
+        case Always():
             return clause
         case _:
             return change(clause)

@@ -67,8 +67,10 @@ class RowGroups:
         table = MetadataTable(nothing, {}, {_bounds_key(source): self._column(source) for source in needed})
         return is_false(evaluate(over_bounds, table, np.full(count, True), Trace()))
 
-    def _over_bounds(self, clause: IndexClause, needed: dict[Requirement, None]) -> Clause:
+    def _over_bounds(self, clause: IndexClause | Undetermined, needed: dict[Requirement, None]) -> Clause:
         """Return the clause over the bounds of row groups, and add the sources of these bounds to ``needed``."""
+        if isinstance(clause, Undetermined):
+            return clause
         leaf_over_bounds: Clause | None = None
         if not clause.asks_spark and all(map(self._bounds_type, clause.needs)):
             if type(clause) is MinMaxClause:

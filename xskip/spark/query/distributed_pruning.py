@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.clauses.clause import Clause, Mask, Undetermined, leaves, map_leaves, subjects
+from xskip.clauses.clause import Clause, IndexClause, Mask, Undetermined, leaves, map_leaves, subjects
 from xskip.engine.row_group_pruning import RowGroups
 from xskip.errors import XskipError
 from xskip.expressions.reasons import Cause, UnreadableMetadata
@@ -109,7 +109,7 @@ class DistributedPruner:
             rows: Sequence[Any] = ()
             if parts:
                 storages = {definition.key: storage for definition, storage in snapshot.indexes}
-                task = _pruning(parts, clause, storages, has_names=has_names)
+                task = _pruning(parts, _for_tasks(clause), storages, has_names=has_names)
                 rows = self._mapped(directory, snapshot, parts, (task, _PRUNED)).collect()
             return _joined(result, groups.units.members(out), parts, rows)
 
@@ -172,9 +172,18 @@ _NOTHING = MetadataTable(DataFiles.of([]))
 
 def _without_functions(clause: Clause) -> Clause:
     """Return the clause with Undetermined in place of each leaf that the driver's Spark would evaluate."""
-    return map_leaves(
-        clause, lambda leaf: Undetermined(subjects(leaf), Cause.FUNCTION_IN_JOB) if leaf.asks_spark else leaf
-    )
+
+    def change(leaf: IndexClause | Undetermined) -> Clause:
+        is_function = not isinstance(leaf, Undetermined) and leaf.asks_spark
+        return Undetermined(subjects(leaf), Cause.FUNCTION_IN_JOB) if is_function else leaf
+
+    return map_leaves(clause, change)
+
+
+def _for_tasks(clause: Clause) -> Clause:
+    """Return the clause as tasks evaluate it: without the predicates that nothing answers."""
+    # the functions in them belong to the driver, and cannot be sent
+    return map_leaves(clause, lambda leaf: replace(leaf, predicates=()) if isinstance(leaf, Undetermined) else leaf)
 
 
 def _cause(error: Exception) -> str:
