@@ -86,6 +86,8 @@ def test_the_deciding_part_of_the_filter_is_named(lake: Lake) -> None:
     assert brief(found["f1"]) == brief(found["f3"]) == ("kept", "d > ?", "", "there is no index on d")
     assert brief(found["f0"]) == ("skipped", "a > ?", "minmax(a)", NO_MATCH)
     assert brief(found["f2"]) == ("skipped", "s = ? AND a > ?", "valuelist(s), minmax(a)", NO_MATCH)
+    twice = explained(lake.read().filter("a < -1 OR a < -2"))
+    assert {each.predicate for each in twice.values() if each.verdict == "skipped"} == {"a < ?"}
     matching = explained(lake.read().filter("a > 15"))
     assert brief(matching["f2"]) == ("kept", "a > ?", "minmax(a)", MATCHES)
 

@@ -335,6 +335,13 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     assert unused_texts(result) == (("?", "a function"),)
 
 
+def test_conditions_that_differ_only_in_values_are_reported_once() -> None:
+    """[PRU-V-2]"""
+    either = Or((Comparison(Op.EQ, INT, 1), Comparison(Op.EQ, INT, 2)))
+    result = prune(translate(either, IndexCatalog(())), MetadataTable(files(2)))
+    assert unused_texts(result) == (("a = ?", "there is no index on a"),)
+
+
 def test_the_outcome_counts_the_kept_files_whose_statistics_are_unknown() -> None:
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None, None])

@@ -67,5 +67,6 @@ def _is_implied(count: ClauseCount, counts: tuple[ClauseCount, ...]) -> bool:
 
 
 def unused_texts(result: PruneResult | None, texts: Mapping[str, str] | None = None) -> tuple[tuple[str, str], ...]:
-    """Return the parts of a predicate that could not be used, each with the reason."""
-    return () if result is None else tuple((part.text(texts), str(part.reason)) for part in result.unused)
+    """Return the texts of the parts of a predicate that could not be used, each with the reason, and each pair once."""
+    # conditions that differ only in hidden values have one text
+    return () if result is None else tuple(dict.fromkeys((p.text(texts), str(p.reason)) for p in result.unused))

@@ -106,7 +106,7 @@ class StandaloneSelection:
         result = select(Selection.of(resolver.resolve(node), catalog), self.columns.snapshot, self.profile)
         # the resolver has reported the unknown parts by the words of the user
         left = (part for part in result.unused if not any(isinstance(each, Unknown) for each in part.subjects))
-        return result.skip, (*resolver.unused, *((part.text(), part.reason) for part in left))
+        return result.skip, (*resolver.unused, *dict.fromkeys((part.text(), part.reason) for part in left))
 
     def _by_pyarrow(self, expression: Any) -> Mask:
         """Return the files that pyarrow itself rules out by bounds and partition values."""

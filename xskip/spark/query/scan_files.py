@@ -189,7 +189,8 @@ class ScanFiles:
         row, kept = int(self.ordinals[place]), bool(self.kept[place])
         file, finding = self._table.files[row], self._findings.of(row)
         verdict = self._findings.verdicts[row].as_py()
-        predicates = [text_of(subjects, shown) for subjects in finding.subjects]
+        # conditions that differ only in hidden values have one text
+        predicates = dict.fromkeys(text_of(subjects, shown) for subjects in finding.subjects)
         names = dict.fromkeys(map(index_name, finding.needs))
         reason = finding.reason
         # What the scan did differs from the present verdict: the scan had another snapshot, or results of functions
