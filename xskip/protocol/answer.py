@@ -30,7 +30,7 @@ class Section(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the statistics say of the files of a snapshot."""
+    """The answer to the request of a scan: the results of the statistics for each file of a snapshot."""
 
     #: The number by which the hook knows the snapshot.
     token: int
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The answer to a request in strict mode whose query must fail."""
+    """The answer that makes a query fail: of a scan in strict mode, or of a table that cannot be described."""
 
     reason: str
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xskip.errors import DatasetError, XskipError
 from xskip.metadatastore.filesystem import local_path
 from xskip.metadatastore.location import as_uri
+from xskip.protocol.answer import Refusal
 from xskip.questdb_files.database import place_of
 from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
@@ -37,7 +38,7 @@ class TableAnswers:
         self.session = session
 
     def answer(self, request: str) -> bytes | None:
-        """Return the description of a table, None if the known transaction is the last one, or ``b"E"`` and an error.
+        """Return the description of a table, None if the known transaction is the last one, or a refusal.
 
         A request is a JSON object: the ``path`` of a table, whether the table is ``frozen``, the path of its ``cold``
         tier or an empty text, the ``fingerprint`` of the known transaction or an empty text, and the number of the
@@ -49,7 +50,7 @@ class TableAnswers:
             place = place_of(_local(fields["path"]))
             return _described(place, self._records(fields["cold"]), fields)
         except BaseException as error:  # noqa: BLE001 - py4j would replace the error by one of its own
-            return b"E" + reason(error).encode()
+            return Refusal(reason(error)).to_bytes()
 
     def _records(self, path: str) -> ColdRecords | None:
         return cold_records(self._hook, path) if path else None
