@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -164,11 +164,13 @@ def _scan_reports(
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for record, files_read in answered:
         trace = engine.trace(record.id)
-        report = _answered(record, trace, files_read, shown)
+        texts = _texts(trace, shown)
+        report = _answered(record, trace, files_read, texts)
         # Requests about one dataset with the same filter and the same number and size of files count once: Spark can
         # plan a scan more than once.
         key = (report.dataset, trace.filters if trace else record.id, report.files, report.bytes)
-        reports[key] = _with_files(report, ScanListing(engine.hook.queries, record, trace), shown)
+        listing = ScanListing(engine.hook.queries, record, trace)
+        reports[key] = _with_files(report, listing, shown, texts)
     return reports.values()
 
 
@@ -184,7 +186,7 @@ def _texts(trace: ScanTrace | None, shown: Shown) -> dict[str, str] | None:
     return leaf_texts(trace.decoded, trace.secret_columns)
 
 
-def _with_files(report: ScanReport, listing: ScanListing, shown: Shown) -> ScanReport:
+def _with_files(report: ScanReport, listing: ScanListing, shown: Shown, texts: Mapping[str, str] | None) -> ScanReport:
     """Add what follows from the single files of a scan: counts, the picture, and explanations."""
     report = replace(report, drawing=Drawing(partial(listing.picture, has_values=shown.values)))
     if not shown.files and not listing.is_partial():
@@ -192,14 +194,14 @@ def _with_files(report: ScanReport, listing: ScanListing, shown: Shown) -> ScanR
     files = listing.files()
     if isinstance(files, str):
         return replace(report, unexplained=files if shown.files else "")
-    texts = _texts(listing.trace, shown)
     explained = tuple(files.explanations(shown.files, texts))
     return replace(report, outcomes=outcomes_of(files.result(), texts), explained=explained)
 
 
-def _answered(record: ScanRecord, trace: ScanTrace | None, files_read: int, shown: Shown) -> ScanReport:
+def _answered(
+    record: ScanRecord, trace: ScanTrace | None, files_read: int, texts: Mapping[str, str] | None
+) -> ScanReport:
     result = trace.result if trace else None
-    texts = _texts(trace, shown)
     predicate = trace.predicate if trace else ""
     if texts is not None and trace is not None and trace.decoded is not None:
         predicate = text_with_values(trace.decoded, trace.secret_columns)
