@@ -1,4 +1,4 @@
-"""What the engine needs of the program around it: storage, evaluation of functions, jobs, and the hook in the JVM."""
+"""The interfaces through which the engine reaches storage, functions, jobs and the hook in the JVM."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class NoFunctions:
         return nullcontext(())
 
     def evaluate(self, evaluations: Iterable[Any]) -> None:
-        """Do nothing."""
+        """Evaluate nothing, because there are no functions."""
 
     def settings(self) -> str:
         """Return an empty digest."""

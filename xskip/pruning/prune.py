@@ -33,7 +33,7 @@ class ClauseCount:
 
 @dataclass(frozen=True, slots=True)
 class UnusedPart:
-    """What ruled out no file: the predicates of an undetermined clause, or the name of an index, with the reason."""
+    """A part that ruled out no file: the predicates of an undetermined clause or an index's name, with the reason."""
 
     subjects: tuple[Subject, ...]
     reason: Reason

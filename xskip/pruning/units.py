@@ -14,7 +14,7 @@ __all__ = ["UnitKind", "Units"]
 
 
 class UnitKind(Enum):
-    """What a unit is. A verdict about a unit holds for all rows in it."""
+    """The kinds of units. A verdict about a unit holds for all rows in it."""
 
     #: A data file: the rows of a metadata table.
     FILE = "file"

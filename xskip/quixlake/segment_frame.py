@@ -25,7 +25,7 @@ COLUMNS = ("timestamp", "key", "headers", "value", "partition", "offset", "time"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the messages of segments are read."""
+    """The choices of a read of segments."""
 
     #: The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
     #: the partition of the others.

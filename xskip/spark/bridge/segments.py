@@ -40,7 +40,7 @@ class SegmentLayout:
 
 @dataclass(frozen=True, slots=True)
 class SegmentForm:
-    """How tasks read segments."""
+    """The form of segments that tasks read."""
 
     #: The partition columns with their Spark types.
     partitions: Mapping[str, str]

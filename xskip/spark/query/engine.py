@@ -1,4 +1,4 @@
-"""The engine of a JVM: what the engine needs of Spark, and its connection to the hook."""
+"""The engine of a JVM: its access to Spark, and its connection to the hook."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["SparkEngine", "SparkPlatform", "engine_of", "forget_indexes"]
 
 
 class SparkPlatform:
-    """What the engine needs of Spark, see :class:`~xskip.engine.ports.Platform`."""
+    """The :class:`~xskip.engine.ports.Platform` of a JVM: storage, functions, jobs and the hook of Spark."""
 
     def __init__(self, hook: Hook) -> None:
         self.hook = hook
