@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import zlib
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -183,6 +184,9 @@ def test_decimals_are_compared_as_numbers_across_row_groups() -> None:
     ("writer", "trusted"),
     [
         ("parquet-cpp-arrow version 26.0.1", True),
+        ("parquet-cpp-arrow version 12.0.0", True),
+        ("parquet-cpp-arrow version 11.0.0", False),
+        ("parquet-cpp-arrow version 9.0.0", False),
         ("parquet-mr version 1.10.1 (build a89df8f)", True),
         ("parquet-mr version 1.15.2 (build 859eac1)", True),
         ("parquet-mr version 2.0.0", True),
@@ -393,6 +397,29 @@ def test_a_build_over_encrypted_columns(spark: SparkSession, tmp_path: Path) -> 
         SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long").at(f"{tmp_path}/_other").create(
             [MinMax("a")]
         )
+
+
+#: A file of Arrow 10.0.1: a dictionary column in two batches, of which the footer has the bounds a and b of the first.
+_OF_ARROW_10 = (
+    "eNqdUcFOAjEQnS5kQzYciGFwm/TAhQ0HQDjgwcTDlIgQIcJ6MB4XQlYPCO4im/gRHv0SP8OPslNWiVcn7Ztp5817STujsIdFbGJz"
+    "giWEEwABABHDgmHN8IaAVay20MMKuuiqc2iKhS8i03PMLpw6hU8IPoTCsuxXwJW+SBFqXu1dmBVMgtJxRLaMH6ADBirI41iUrT74"
+    "brp8XK0j7pQbjlFowESZds2TSqp/qzPLC0omVQGk8ssUhrf3Fwcz/0uccfSJY06HuCHKSMc0JIppENs7rYmuuNjPDD+zVM0wzKtr"
+    "ojHRA+mMpnweHvW0Duc/dBr9scrL0ZSrMfuR9bHZXg5sjll3/DtzRzlvnqvauAS/vo2Sl9fVrr3cbttRkmyy+n6VpE+b53qv2+l2"
+    "elLxm6bmW2fm678BtkJjsg=="
+)
+
+
+def test_a_footer_of_an_arrow_that_forgets_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-15] [PRU-MM-9] The bounds of strings come from the data."""
+    file = tmp_path / "data" / "f.parquet"
+    file.parent.mkdir()
+    file.write_bytes(zlib.decompress(base64.b64decode(_OF_ARROW_10)))
+    statistics = pq.read_metadata(file).row_group(0).column(0).statistics
+    assert (statistics.min, statistics.max) == ("a", "b")
+    SkippingIndex.for_path(spark, str(file.parent)).create([MinMax("s")])
+    spark.conf.set("spark.sql.parquet.filterPushdown", "false")  # Spark, too, would skip the row group
+    rows = spark.read.parquet(str(file.parent)).filter("s > 'l'").collect()
+    assert sorted(row.s for row in rows) == ["m", "z"]
 
 
 class Altered:

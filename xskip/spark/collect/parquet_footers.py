@@ -48,13 +48,13 @@ _EXACT = Context(prec=38)
 # Spark rebases dates before the Gregorian calendar, and timestamps of the time when zone offsets had odd seconds.
 _FIRST_DATE = -141_427  # 1582-10-15, in days
 _FIRST_TIMESTAMP = -2_208_988_800_000_000 + 2 * 86_400_000_000  # 1900-01-03, in microseconds
+# Arrow before 12.0 computes the bounds and counts the NULLs of only some batches of a dictionary column of strings.
+_ARROW = r"parquet-cpp-arrow version (?:1[2-9]|[2-9][0-9])\."
 # The writers whose string bounds are whole values in unsigned order; other writers can truncate long values.
-_WHOLE_STRINGS = re.compile(
-    r"parquet-mr version 1\.(1[0-9]|[2-9][0-9])\.|parquet-mr version [2-9]|parquet-cpp-arrow version (?!0\.)"
-)
-# The writers that count each NULL. Arrow before 12.0 counts only some NULLs of dictionaries, and others can leave the
-# number at 0. Of these writers, the one that is known to count a field of a NULL struct.
-_NULLS = re.compile(r"parquet-mr version |parquet-cpp-arrow version (1[2-9]|[2-9][0-9])\.")
+_WHOLE_STRINGS = re.compile(rf"parquet-mr version 1\.(1[0-9]|[2-9][0-9])\.|parquet-mr version [2-9]|{_ARROW}")
+# The writers that count each NULL; others can leave the number at 0. Of these writers, the one that is known to count a
+# field of a NULL struct.
+_NULLS = re.compile(rf"parquet-mr version |{_ARROW}")
 _FIELD_NULLS = re.compile(r"parquet-mr version ")
 _LOGICAL = {
     ("INT32", "None"): ("int",),
