@@ -108,11 +108,9 @@ def test_a_query_without_a_filter_says_so(spark: SparkSession, lake: Lake, api: 
 
 def test_an_unknown_format_is_named(spark: SparkSession, tmp_path: Path) -> None:
     """[REP-Q-2]"""
-    (tmp_path / "points.txt").write_text("1 1:0.5\n0 1:0.25\n")
-    spark.read.format("libsvm").option("numFeatures", 1).load(str(tmp_path)).filter("label = 1").collect()
-    assert last(spark).problem.startswith(
-        "xskip does not support files of the format org.apache.spark.ml.source.libsvm"
-    )
+    (tmp_path / "picture.png").write_bytes(b"no picture")
+    spark.read.format("image").load(str(tmp_path)).filter("image.height = 1").collect()
+    assert last(spark).problem.startswith("xskip does not support files of the format org.apache.spark.ml.source.image")
 
 
 def test_a_query_without_files_is_the_latest(spark: SparkSession, lake: Lake) -> None:

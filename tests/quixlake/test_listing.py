@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
+from xskip.protocol.file_table import FileTable
 from xskip.quixlake.listing import files_below, list_below
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect import relation
@@ -61,11 +62,11 @@ def test_every_file_below_is_listed(spark: SparkSession, lake: Path) -> None:
         assert entries_of(by_hadoop(spark, uri)) == expected
 
 
-def test_many_names_go_through_a_local_file(
+def test_many_files_go_through_a_local_file(
     spark: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = entries_of(by_hadoop(spark, f"file:{lake}"))
-    monkeypatch.setattr(relation, "_MAX_NAMES", len(LISTED) - 1)
+    monkeypatch.setattr(relation, "_MAX_FILES", len(LISTED) - 1)
     folders: list[str] = []
 
     def noted(purpose: str) -> Any:
@@ -74,11 +75,11 @@ def test_many_names_go_through_a_local_file(
 
     monkeypatch.setattr(relation, "temporary_folder", noted)
     assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected, "the JVM cannot write the file"
-    (tmp_path / "names").mkdir()
+    (tmp_path / "files").mkdir()
     assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
-    assert (tmp_path / "names/names").read_bytes().count(b"\0") == len(LISTED) - 1
+    assert entries_of(FileTable.parse((tmp_path / "files/files").read_bytes()).files) == expected
     assert len(folders) == 2
-    monkeypatch.setattr(relation, "_MAX_NAMES", len(LISTED))
+    monkeypatch.setattr(relation, "_MAX_FILES", len(LISTED))
     assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
     assert len(folders) == 2
 
