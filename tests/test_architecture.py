@@ -15,10 +15,10 @@ PACKAGE = ROOT / "xskip"
 #: The folders of the package, and the modules at its root, lowest first: a module imports from its own folder, without
 #: cycles, and from those before it.
 LAYERS = (
-    "errors", "paths", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
-    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "protocol", "engine", "standalone",
-    "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
-    "indexing", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
+    "errors", "paths", "settings", "data_systems", "types", "questdb_files", "expressions", "metadata", "clauses",
+    "indexes", "pruning", "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "protocol",
+    "engine", "standalone", "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.quixlake",
+    "spark.questdb", "spark.query", "indexing", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
@@ -133,6 +133,22 @@ def test_no_java_classes_refer_to_each_other_in_a_circle() -> None:
         for name in leaves:
             del uses[name]
     assert uses == {}
+
+
+#: The files that name data systems and are not below a folder of one: the registries, and the command line.
+_REGISTRIES = ("data_systems.py", "errors.py", "spark/query/extensions.py", "cli/")
+
+
+def test_only_registries_and_their_own_folders_name_data_systems() -> None:
+    """A data system is added without a change in the core."""
+    naming = {
+        path
+        for file in (*FILES.values(), *JAVA)
+        if re.search(r"quix|questdb", file.read_text(), re.IGNORECASE)
+        and not (path := file.relative_to(PACKAGE).as_posix()).startswith(_REGISTRIES)
+        and not re.search(r"quixlake/|questdb(_files)?/", path)
+    }
+    assert naming == set()
 
 
 #: The Java files that look at the thread's session: to restore it, or where Spark has made it that of the query.

@@ -131,7 +131,7 @@ print(json.dumps({
     "reports": reports,
     "toggled": toggled_rules,
     "after": [(s.kept, s.files, s.problem) for s in after],
-    "kernels": sum("xskip-kernel" in jars.apply(i) for i in range(jars.length())),
+    "kernels": sum("xskip-hook" in jars.apply(i) for i in range(jars.length())),
 }))
 """
 

@@ -17,7 +17,7 @@ from xskip.spark.questdb.tables import TableAnswers
 
 
 class _Hook:
-    def ship_tables(self, _: object) -> None:
+    def ship_extension(self, _: object, name: str) -> None:
         """Do nothing: no JVM reads the answers."""
 
 

@@ -19,7 +19,7 @@ from xskip.quixlake import QuixLake, compaction
 from xskip.quixlake.descriptors import describe
 from xskip.quixlake.index_file_merge import merge_index_files
 from xskip.quixlake.manifests import SEGMENTS, Manifest, ManifestLog, compaction_name
-from xskip.spark.bridge.segments import SegmentCalls
+from xskip.spark.quixlake.segments import SegmentCalls
 
 #: A limit in the future: the clock of files need not be that of Python.
 NOW = dt.timedelta(minutes=-1)

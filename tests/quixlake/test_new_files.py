@@ -18,7 +18,7 @@ from xskip.errors import StorageError
 from xskip.quixlake import QuixLake
 from xskip.quixlake.sink import Sink, SinkOptions
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.bridge.segments import SegmentCalls
+from xskip.spark.quixlake.segments import SegmentCalls
 
 SCHEMA = "timestamp bigint, key binary, value binary, partition int, offset bigint"
 SUBCLASS = "public class OwnLocal extends org.apache.hadoop.fs.LocalFileSystem {}"

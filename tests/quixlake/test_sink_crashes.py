@@ -24,7 +24,7 @@ from xskip.metadatastore.filesystem import LocalStorage, Storage
 from xskip.quixlake import completion, manifests
 from xskip.quixlake.manifests import stream_batch_name
 from xskip.quixlake.sink import Sink, SinkOptions
-from xskip.spark.bridge.segments import SegmentCalls
+from xskip.spark.quixlake.segments import SegmentCalls
 
 SCHEMA = "timestamp bigint, key binary, value binary, partition int, offset bigint"
 MODES = {

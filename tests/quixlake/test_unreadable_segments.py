@@ -57,7 +57,7 @@ def test_the_error_names_the_segment_and_what_was_found(spark: SparkSession, tmp
     path = tmp_path / "a b.avro"
     path.write_bytes(UNREADABLE[expected])
     error = error_of(frame_of(spark, [path]))
-    assert re.search(f"xskip cannot read the segment {path}: .*{re.escape(expected)}", error)
+    assert re.search(f"xskip cannot read the file {path}: .*{re.escape(expected)}", error)
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -69,7 +69,7 @@ def test_a_truncated_segment_fails_the_query(spark: SparkSession, tmp_path: Path
     path.write_bytes(
         {"no": WHOLE[:cut], "container": gzip.compress(WHOLE[:cut]), "file": packed[: -1 - cut % 200]}[zipped]
     )
-    assert f"xskip cannot read the segment {path}: " in error_of(frame_of(spark, [path]))
+    assert f"xskip cannot read the file {path}: " in error_of(frame_of(spark, [path]))
 
 
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 puts a sentence of its own before")
@@ -79,7 +79,7 @@ def test_the_reason_comes_first(spark: SparkSession, tmp_path: Path) -> None:
     path.write_bytes(WHOLE[:-20])
     error = error_of(frame_of(spark, [path]))
     assert "FAILED_READ_FILE" not in error
-    assert f"xskip cannot read the segment {path}: it is truncated: its last block begins at byte" in error[:600]
+    assert f"xskip cannot read the file {path}: it is truncated: its last block begins at byte" in error[:600]
     assert error.index("xskip cannot read") < error.index("\n\tat ")
 
 
@@ -113,9 +113,7 @@ def test_a_codec_without_its_library_is_not_corruption(spark: SparkSession) -> N
     missing = jvm.java.lang.NoClassDefFoundError("org/tukaani/xz/XZInputStream")
     with pytest.raises(spark_errors()) as found:
         JavaClasses(spark).call("quixlake.SegmentFailure", "raise", path, "xz", missing, False)
-    expected = (
-        "NoClassDefFoundError: xskip cannot read the segment /lake/x.avro: the library of its codec xz is missing"
-    )
+    expected = "NoClassDefFoundError: xskip cannot read the file /lake/x.avro: the library of its codec xz is missing"
     assert expected in str(found.value)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from xskip.data_systems import DATA_SYSTEMS
 from xskip.errors import DatasetError
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
@@ -40,7 +41,7 @@ _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modif
 #: Options that read one file by its literal path, and override options by which Spark selects files.
 _ONE_FILE = {"__globPaths__": "false", "recursiveFileLookup": "false", "pathGlobFilter": "*"}
 #: The formats that users name; Spark knows further ones.
-_FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml", "questdb")
+_FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml", *(s.format for s in DATA_SYSTEMS if s.is_source))
 _MISSING_SOURCE = re.compile(r"Failed to find the data source: ([\w.]+?)\.?\s")
 #: The maximum number of files from which the reader tries to take a schema.
 _MAX_TRIED = 64

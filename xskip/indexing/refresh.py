@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xskip.data_systems import system_of
 from xskip.errors import DatasetError
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, compare, listing_from_index
@@ -78,12 +79,12 @@ def trusted(spark: SparkSession, engine: SparkEngine, reader: Reader, recheck: S
     A table has no such index, because its catalog or its transaction determines its files.
     """
     match reader:
-        case PathReader(format=kind) if kind.lower() == "questdb":
-            raise DatasetError(
-                "an index cannot replace the transaction of a QuestDB table", where=reader.path,
-                hint="omit trust_listing: xskip lists no directory of the table",
-            )  # fmt: skip
-        case PathReader():
+        case PathReader(format=kind):
+            if (system := system_of(kind)) and not system.has_files:
+                raise DatasetError(
+                    f"an index cannot replace the listing of {system.dataset}", where=reader.path,
+                    hint="omit trust_listing: xskip lists no directory of the dataset",
+                )  # fmt: skip
             return listing_from_index(spark, engine, reader, recheck)
         case TableReader():
             raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from xskip.data_systems import DATA_SYSTEMS
 from xskip.expressions.operands import join_path, split_path
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
 from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns
@@ -51,7 +52,7 @@ _TIME = "time"
 #: The time zone in a record of columns without dates and times.
 _NO_ZONE = "none"
 #: The formats for which a record without the text of a schema proves that no column has a property.
-_WITHOUT_TEXT = ("parquet", "avro", "quixlake", "questdb")
+_WITHOUT_TEXT = ("parquet", "avro", *(system.format for system in DATA_SYSTEMS))
 #: The difference of a record from before records had columns.
 LEGACY = "the record of the index does not say how its columns were read; call refresh(), which renews it"
 #: The properties that fields of structs have as well.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from xskip.data_systems import DATA_SYSTEMS, system_of
+
 __all__ = [
     "COUNTED",
     "FORMATS",
@@ -57,10 +59,8 @@ RECORDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "avro.mapred.ignore.inputs.without.extension": ("false", frozenset({"avro"})),
     "mapreduce.input.linerecordreader.line.maxlength": ("2147483647", _TEXT),
 }
-#: The formats of Quix Lake and QuestDB, which xskip reads itself: no setting of a format changes their values.
-_OWN = ("quixlake", "questdb")
 #: The formats that xskip knows; any other format comes from a plugin that the user declared.
-FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile", *_OWN)
+FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile", *(s.format for s in DATA_SYSTEMS))
 #: Settings with these prefixes count where they differ from Spark's default, unless they are known to keep values.
 SETTING_PREFIXES = (
     "spark.sql.legacy.",
@@ -241,7 +241,7 @@ def concerns(fmt: str, setting: str) -> bool:
     Settings in :data:`SETTINGS` and :data:`RECORDS` give False, because read profiles compare them separately.
     """
     known = setting in SETTINGS or setting in RECORDS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS)
-    if known or fmt in _OWN:
+    if known or system_of(fmt):
         return False
     # The setting of one format does not concern another known format. A plugin's format can use any reader, so every
     # unknown setting concerns it.

@@ -22,7 +22,7 @@ class UnitKind(Enum):
     ROW_GROUP = "row group"
     #: A range of the blocks of an Avro file.
     RANGE = "range"
-    #: A piece of a QuestDB table.
+    #: A piece of a dataset that does not consist of files.
     PIECE = "piece"
     #: A row group of a metadata file, whose members are data files.
     METADATA_ROW_GROUP = "metadata row group"

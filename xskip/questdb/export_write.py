@@ -12,7 +12,6 @@ from xskip.questdb.export_plan import folder_units
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
-from xskip.spark.bridge.compiler import NAMED_FILES_CLASS
 from xskip.spark.questdb.cold_columns import layout_of
 from xskip.spark.questdb.cold_tier import ColdColumn, ColdTier
 
@@ -45,6 +44,8 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "false",
 }
 _PROTOCOL = "spark.sql.sources.commitProtocolClass"
+#: The commit protocol of writers that choose the names of their files with the option ``mapreduce.output.basename``.
+_NAMED_FILES = "questdb.NamedFiles"
 #: The first version of Spark whose commit protocols let a writer name its files.
 _NAMES_FILES = (4, 1)
 _POSITION = "__xskip_position"
@@ -79,7 +80,7 @@ class FileRows:
 def settings_of(spark: SparkSession) -> dict[str, str]:
     """Return the settings of a session that writes."""
     version = tuple(map(int, spark.version.split(".")[:2]))
-    return _SETTINGS if version >= _NAMES_FILES else {**_SETTINGS, _PROTOCOL: NAMED_FILES_CLASS}
+    return _SETTINGS if version >= _NAMES_FILES else {**_SETTINGS, _PROTOCOL: _NAMED_FILES}
 
 
 def prefix_of(columns: Sequence[Column], clock: Clock, tier: ColdTier) -> str:

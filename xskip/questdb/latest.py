@@ -8,7 +8,7 @@ from xskip.errors import PredicateError, UnsupportedTypeError
 from xskip.questdb.frame_columns import Names, check_batch, positions, sortable_positions
 from xskip.questdb.last_rows import LEAST, Order, numbered, selected_rows
 from xskip.spark.bridge.sessions import active_session
-from xskip.spark.bridge.tables import latest_frame
+from xskip.spark.questdb.relations import latest_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

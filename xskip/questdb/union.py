@@ -10,8 +10,8 @@ from xskip.paths import check_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.table import Table
 from xskip.questdb_files.database import place_of
-from xskip.spark.bridge.tables import tier_frames
 from xskip.spark.query.engine import engine_of
+from xskip.spark.questdb.relations import tier_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -43,7 +43,7 @@ class SegmentMoves(Protocol):
     """The part of the hook that gives segments their final names."""
 
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
-        """Give segments their final names, see :meth:`xskip.spark.bridge.segments.SegmentCalls.rename`."""
+        """Give segments their final names, see :meth:`xskip.spark.quixlake.segments.SegmentCalls.rename`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.protocol.file_table import file_table
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.segments import SegmentCalls, SegmentForm
+from xskip.spark.quixlake.segments import SegmentCalls, SegmentForm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,8 +22,8 @@ from xskip.quixlake.stream import start_stream
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
-from xskip.spark.bridge.segments import SegmentCalls, SegmentLayout
 from xskip.spark.collect.arrow_results import arrow_table
+from xskip.spark.quixlake.segments import SegmentCalls, SegmentLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

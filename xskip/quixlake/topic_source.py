@@ -16,7 +16,7 @@ from xskip.quixlake.segment_frame import PARTITIONS, Reading, segment_frame
 from xskip.quixlake.segments import kept
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.segments import SegmentCalls
+from xskip.spark.quixlake.segments import SegmentCalls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
+from xskip.data_systems import DATA_SYSTEMS, DataSystem, system_of
 from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, PredicateError, SettingError, shown
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
@@ -176,7 +177,7 @@ def open_index(
     SettingError
         If the time zone is not known.
     DatasetError
-        If the dataset is a table of QuestDB, whose pieces are no files.
+        If the dataset consists of pieces that are no files.
 
     Examples
     --------
@@ -201,11 +202,14 @@ def open_index(
     try:
         record = opened.snapshot.record
     except MetadataNotFoundError as error:
-        if any(entry.name == "_txn" for entry in store.storage.list(store.root)):
-            raise _table_of_questdb(store) from error
+        names = {entry.name for entry in store.storage.list(store.root)}
+        for each in DATA_SYSTEMS:
+            if each.marker in names:
+                raise _dataset_of_pieces(store, each) from error
         raise
-    if record and record.read_profile and record.read_profile.format == "questdb":
-        raise _table_of_questdb(store)
+    system = system_of(record.read_profile.format) if record and record.read_profile else None
+    if system and not system.has_files:
+        raise _dataset_of_pieces(store, system)
     return opened
 
 
@@ -221,11 +225,12 @@ def _found(store: Store, base: str | None) -> tuple[Store, IndexLocation]:
     return next(held, places[0])
 
 
-def _table_of_questdb(store: Store) -> DatasetError:
+def _dataset_of_pieces(store: Store, system: DataSystem) -> DatasetError:
     return DatasetError(
-        "only Spark uses an index of a table of QuestDB, whose pieces are no files", where=store.root,
-        hint="read the table with spark.read.format('questdb'), or a range of time with xskip.questdb.open",
-    )  # fmt: skip
+        f"only Spark uses an index of {system.dataset}, whose pieces are no files",
+        where=store.root,
+        hint=system.alternative,
+    )
 
 
 def _check_predicate(predicate: object) -> None:

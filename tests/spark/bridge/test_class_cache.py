@@ -241,8 +241,8 @@ def test_files_of_others_stay(folder: Path) -> None:
     (folder / jar_name(99)).mkdir()  # no jar, in spite of its name
     os.utime(folder / jar_name(99), (0, 0))
     for i in range(20):
-        os.utime(store_jar(folder, jar_name(i, "tables"), write) or "", (i, i))
-    kept = {jar_name(i, "tables") for i in range(4, 20)}
+        os.utime(store_jar(folder, jar_name(i, "questdb"), write) or "", (i, i))
+    kept = {jar_name(i, "questdb") for i in range(4, 20)}
     assert {path.name for path in folder.iterdir()} == others | {jar_name(99)} | kept
 
 

@@ -41,23 +41,6 @@ class BuildCalls:
         """Return the JVM's access to Hadoop's file systems (``io.xskip.files.HadoopFiles``)."""
         return self._calls.files()
 
-    def segment_files(self) -> Any:
-        """Return the JVM's access to the segments of a Quix Lake (``io.xskip.quixlake.SegmentFiles``)."""
-        return self._calls.segmentFiles()
-
-    def segment_job(self, codec: str, suffix: str, limits: Sequence[int], *, has_branches: bool) -> Any:
-        """Return the job that writes segments of a Quix Lake (``io.xskip.quixlake.SegmentJob``).
-
-        The limits of a segment are messages, bytes and milliseconds. ``has_branches`` says that the values of headers
-        are structs of ``string`` and ``bytes``.
-        """
-        packed = bytearray(np.array(limits, "<i8").tobytes())
-        return self._calls.segmentJob(codec, suffix, has_branches, packed)
-
-    def segments(self) -> Any:
-        """Return the methods for relations of segments of a Quix Lake (``io.xskip.quixlake.SegmentRelations``)."""
-        return self._calls.segments()
-
     def schema_of(self, spark: SparkSession, ddl: str) -> str:
         """Return the schema JSON of a schema in the DDL of a session."""
         return str(self._calls.schemaOf(spark._jsparkSession, ddl))

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from xskip.data_systems import DATA_SYSTEMS
+
 __all__ = ["OFF", "cache_folder", "find_jar", "store_jar"]
 
 #: The text of the setting that keeps no classes.
@@ -25,7 +27,7 @@ _MAX_JARS = 16
 _ROOT = 0
 _DAY_SECONDS = 86_400
 #: The name of a jar, and the name under which a process writes it.
-_JAR = re.compile(r"(?:hook|tables)-[0-9a-f]{24}\.jar")
+_JAR = re.compile(rf"(?:{'|'.join(('hook', *(system.format for system in DATA_SYSTEMS)))})-[0-9a-f]{{24}}\.jar")
 _PARTIAL = re.compile(rf"{_JAR.pattern}\.\w+\.tmp")
 _log = logging.getLogger("xskip")
 

@@ -13,13 +13,14 @@ import threading
 import time
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from xskip.data_systems import DATA_SYSTEMS, system_of
 from xskip.errors import HookVersionError
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.settings import CLASSES
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "NAMED_FILES_CLASS",
+    "HOOK",
     "RULE_CLASS",
     "classes_jar",
     "existing_rule",
     "java_sources",
+    "new_extension",
+    "new_object",
     "new_rule",
-    "new_tables",
     "register_sources",
     "rules_of",
     "set_rules",
@@ -46,18 +48,19 @@ __all__ = [
 
 _log = logging.getLogger("xskip")
 _compiling = threading.RLock()
-#: The jars of the present JVM, by its gateway and by whether they are for tables of QuestDB.
-_jars: dict[tuple[Any, bool], Path] = {}
+#: The jars of the present JVM, by its gateway and by the part of the hook.
+_jars: dict[tuple[Any, str], Path] = {}
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
-_SOURCE_CLASS = "questdb.DefaultSource"
-#: The commit protocol of writers that choose the names of their files with the option ``mapreduce.output.basename``.
-NAMED_FILES_CLASS = "questdb.NamedFiles"
-#: The file by which Spark finds the data source whatever the case of its name.
+#: The part of the hook that each driver loads. The other parts are extensions, which are named for their data systems.
+HOOK = "hook"
+#: The folder of the classes that only the hook uses. Spark finds those in other folders by their names.
+_HIDDEN = "io/"
+#: The end of the name of a data source.
+_SOURCE = ".DefaultSource"
+#: The file by which Spark finds data sources whatever the case of their names.
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
-_TABLES = "io/xskip/questdb/"
-_TABLES_CLASS = "io.xskip.questdb.TableRelations"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
 _SEQ_2_12 = "import scala.collection.Seq;"
 
@@ -69,14 +72,15 @@ def java_sources(scala_version: str) -> dict[str, str]:
     True
     """
     texts = {}
-    for path, file in _java_files(resources.files("xskip.spark") / "java", ""):
+    for path, file in _java_files():
         text = file.read_text(encoding="utf-8")
         texts[path] = text.replace(_SEQ, _SEQ_2_12) if scala_version.startswith("2.12") else text
     return texts
 
 
-def _java_files(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
+def _java_files(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, Traversable]]:
     found = []
+    folder = resources.files("xskip.spark") / "java" if folder is None else folder
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             found += _java_files(entry, f"{prefix}{entry.name}/")
@@ -106,17 +110,23 @@ def new_rule(spark: SparkSession) -> Any:
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
 
 
-def new_tables(spark: SparkSession, rule: Any) -> Any:
-    """Return the methods for tables of QuestDB, and compile their classes unless the class path has them."""
+def new_extension(spark: SparkSession, rule: Any, name: str) -> Any:
+    """Return the methods of an extension of the hook, and compile its classes unless the class path has them."""
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark._jvm
+    system = system_of(name)
+    assert system is not None
     loader = rule.getClass().getClassLoader()
     try:
-        tables = loader.loadClass(_TABLES_CLASS)
+        methods = loader.loadClass(system.java_class)
     except Py4JJavaError:
-        tables = _loader(jvm, classes_jar(spark, of_tables=True), loader).loadClass(_TABLES_CLASS)
-    return tables.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
+        methods = _loader(spark._jvm, classes_jar(spark, name), loader).loadClass(system.java_class)
+    return methods.getConstructors()[0].newInstance(None)
+
+
+def new_object(rule: Any, class_name: str) -> Any:
+    """Return a new object of a class that the class loader of the rule finds."""
+    return rule.getClass().getClassLoader().loadClass(class_name).getConstructors()[0].newInstance(None)
 
 
 def _check_version(spark: SparkSession, rule: Any) -> None:
@@ -146,8 +156,8 @@ def _digest(sources: Mapping[str, str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def classes_jar(spark: SparkSession, *, of_tables: bool = False) -> Path:
-    """Return a jar with the classes of QuestDB's tables, which most programs do not need, or with all others.
+def classes_jar(spark: SparkSession, part: str = HOOK) -> Path:
+    """Return a jar with the classes of a part of the hook: of an extension, or all others.
 
     A process compiles the classes once, unless another process of the user has kept them.
     """
@@ -155,22 +165,22 @@ def classes_jar(spark: SparkSession, *, of_tables: bool = False) -> Path:
         gateway = spark.sparkContext._gateway
         if any(other is not gateway for other, _ in _jars):  # another JVM, whose Spark can be another
             _jars.clear()
-        known = _jars.get((gateway, of_tables))
+        known = _jars.get((gateway, part))
         if known is None or not known.exists():  # another process can remove an old jar
-            known = _jars[gateway, of_tables] = _find_or_compile(spark, of_tables=of_tables)
+            known = _jars[gateway, part] = _find_or_compile(spark, part)
         return known
 
 
-def _find_or_compile(spark: SparkSession, *, of_tables: bool) -> Path:
+def _find_or_compile(spark: SparkSession, part: str) -> Path:
     jvm: Any = spark._jvm
     key = _cache_key(spark)
     folder = None if key is None else cache_folder(CLASSES.of(spark.conf.get(CLASSES.key, "")))
-    name = f"{'tables' if of_tables else 'hook'}-{key}.jar"
+    name = f"{part}-{key}.jar"
     if folder is not None and (kept := find_jar(folder, name)):
         return kept
     parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    loader = _loader(jvm, classes_jar(spark), parent) if of_tables else parent
-    classes = _compile(jvm, loader, of_tables=of_tables)
+    loader = parent if part == HOOK else _loader(jvm, classes_jar(spark), parent)
+    classes = _compile(jvm, loader, part)
     written = None if folder is None else store_jar(folder, name, lambda path: _write(spark, path, classes))
     if written is None:
         written = lasting_folder("classes") / name
@@ -212,10 +222,10 @@ def _class_files(jar: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist() if name.endswith(".class")}
 
 
-def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> dict[str, bytes]:
-    """Return the class files of QuestDB's tables or all others, which can refer to the classes of a class loader."""
+def _compile(jvm: Any, loader: Any, part: str) -> dict[str, bytes]:
+    """Return the class files of a part of the hook, which can refer to the classes of a class loader."""
     texts = java_sources(jvm.scala.util.Properties.versionNumberString())
-    texts = {path: text for path, text in texts.items() if path.startswith(_TABLES) == of_tables}
+    texts = {path: text for path, text in texts.items() if _part_of(path) == part}
     resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
     sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()
     units = jvm.java.lang.reflect.Array.newInstance(resource.Resource._java_lang_class, len(texts))
@@ -228,14 +238,27 @@ def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> dict[str, bytes]:
     compiler.setClassFileFinder(resource.MapResourceFinder(files))
     started = time.monotonic()
     compiler.compile(units)
-    what = "the classes for tables of QuestDB" if of_tables else "its Java classes"
+    what = "its Java classes" if part == HOOK else f"its Java classes for {part}"
     _log.info("xskip compiled %s in %.1f s", what, time.monotonic() - started)
     return {name: bytes(files.get(name)) for name in sorted(files.keySet())}
 
 
+def _part_of(path: str) -> str:
+    """Return the part of the hook to which a source file belongs."""
+    return next((name for name, folder in _extensions().items() if path.startswith(folder)), HOOK)
+
+
+def _extensions() -> dict[str, str]:
+    """Return the folders of the extensions by name."""
+    return {system.format: system.java_folder for system in DATA_SYSTEMS if system.java_folder}
+
+
 def write_jar(spark: SparkSession, path: str) -> None:
     """Write all classes for a session's Spark to a local jar, which replaces a file."""
-    _write(spark, path, _class_files(classes_jar(spark)) | _class_files(classes_jar(spark, of_tables=True)))
+    classes: dict[str, bytes] = {}
+    for part in (HOOK, *_extensions()):
+        classes |= _class_files(classes_jar(spark, part))
+    _write(spark, path, classes)
 
 
 def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None:
@@ -246,8 +269,8 @@ def _write(spark: SparkSession, path: str, classes: Mapping[str, bytes]) -> None
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)
-            if _file_of(_SOURCE_CLASS) in classes:
-                jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
+            if services := _services(name for name in _named_classes() if _file_of(name) in classes):
+                jar.writestr(_SERVICE, services)
             for name, content in classes.items():
                 jar.writestr(name, content)
         os.replace(partial, path)
@@ -261,19 +284,30 @@ def register_sources(spark: SparkSession) -> None:
     from py4j.protocol import Py4JError, Py4JJavaError
 
     jvm: Any = spark._jvm
-    # Spark looks for the classes of the package questdb with the application's class loader, which gets a jar with
-    # these classes. If the class loader takes no jars, Spark does not find them.
+    # Spark looks for these classes with the application's class loader, which gets a jar with them. If the class loader
+    # takes no jars, Spark does not find them.
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    named = _named_classes()
     try:
-        loader.loadClass(_SOURCE_CLASS)
+        loader.loadClass(named[0])
     except Py4JJavaError:
         path = f"{lasting_folder('sources')}/xskip-sources.jar"
         with zipfile.ZipFile(classes_jar(spark)) as classes, zipfile.ZipFile(path, "w") as jar:
-            jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
-            for found in (_SOURCE_CLASS, NAMED_FILES_CLASS):
-                jar.writestr(_file_of(found), classes.read(_file_of(found)))
+            jar.writestr(_SERVICE, _services(named))
+            for name in named:
+                jar.writestr(_file_of(name), classes.read(_file_of(name)))
         with suppress(Py4JError):  # py4j does not say before the call whether an object has a method
             loader.addURL(jvm.java.io.File(path).toURI().toURL())
+
+
+def _named_classes() -> list[str]:
+    """Return the names of the classes that Spark finds by their names."""
+    return [path.removesuffix(".java").replace("/", ".") for path, _ in _java_files() if not path.startswith(_HIDDEN)]
+
+
+def _services(named: Iterable[str]) -> str:
+    """Return the names of the data sources among classes, a line each."""
+    return "".join(f"{name}\n" for name in named if name.endswith(_SOURCE))
 
 
 def _file_of(name: str) -> str:

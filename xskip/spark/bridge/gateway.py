@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,13 @@ from xskip.metadatastore.temporary import lasting_folder
 from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
 from xskip.spark.bridge.compiler import (
+    HOOK,
     RULE_CLASS,
     classes_jar,
     existing_rule,
+    new_extension,
+    new_object,
     new_rule,
-    new_tables,
     register_sources,
     rules_of,
     set_rules,
@@ -69,7 +71,7 @@ class Hook:
         self.queries = QueryCalls(rule.queries())
         self.builds = BuildCalls(self.gateway, rule.builds())
         self._callback: Callback | None = None
-        self._table_loader: Callback | None = None
+        self._loader: Callback | None = None
         self._shipped: set[tuple[str, str]] = set()
         self._installing = threading.RLock()
         self._shipping = threading.RLock()
@@ -90,21 +92,27 @@ class Hook:
             self._connection.setConfKeys(keys, prefixes)
             self._connection.setCallback(self._callback)
 
-    def connect_tables(self, session: Callable[[], SparkSession], answer: Callable[[str], bytes | None]) -> None:
-        """Register what the JVM needs for tables of QuestDB, whose classes it asks for at the first table.
+    def connect_extensions(
+        self, session: Callable[[], SparkSession], answers: Mapping[str, Callable[[str], bytes | None]]
+    ) -> None:
+        """Register the extensions of the hook, whose classes the JVM asks for when it first uses them.
 
-        ``answer`` describes tables. It gets requests as JSON and never raises.
+        ``answers`` has the function that answers the requests of each extension. The functions get requests as JSON
+        and never raise.
         """
-        describing = Callback(answer)
+        callbacks = {name: Callback(answer) for name, answer in answers.items()}
 
-        def load(_: str) -> None:
-            spark = session()
-            tables = new_tables(spark, self.rule)
-            tables.setCallback(describing)
-            self._connection.setTables(tables)
+        def load(name: str) -> None:
+            methods = new_extension(session(), self.rule, name)
+            methods.setCallback(callbacks[name])
+            self._connection.setExtension(name, methods)
 
-        self._table_loader = Callback(load)
-        self._connection.setTableLoader(self._table_loader)
+        self._loader = Callback(load)
+        self._connection.setExtensionLoader(self._loader)
+
+    def create(self, class_name: str) -> Any:
+        """Return a new object of a class of the hook, which has a constructor without parameters."""
+        return new_object(self.rule, class_name)
 
     def install(self, spark: SparkSession) -> None:
         """Add the rule to a session, unless the session already has the rule."""
@@ -149,19 +157,19 @@ class Hook:
 
     def ship_kernel(self, spark: SparkSession) -> None:
         """Send the hook's classes to the executors in a jar, once for each Spark application."""
-        self._ship(spark, "kernel", of_tables=False)
+        self._ship(spark, HOOK)
 
-    def ship_tables(self, spark: SparkSession) -> None:
-        """Send the classes that read tables of QuestDB to the executors, once for each Spark application."""
+    def ship_extension(self, spark: SparkSession, name: str) -> None:
+        """Send the classes of the hook and of an extension to the executors, once for each Spark application."""
         self.ship_kernel(spark)
-        self._ship(spark, "tables", of_tables=True)
+        self._ship(spark, name)
 
-    def _ship(self, spark: SparkSession, name: str, *, of_tables: bool) -> None:
+    def _ship(self, spark: SparkSession, name: str) -> None:
         context = spark.sparkContext
         with self._shipping:
             if (name, context.applicationId) in self._shipped:
                 return
             path = f"{lasting_folder(name)}/xskip-{name}.jar"
-            shutil.copyfile(classes_jar(spark, of_tables=of_tables), path)  # another process can remove the jar
+            shutil.copyfile(classes_jar(spark, name), path)  # another process can remove the jar
             context._jsc.sc().addJar(path)
             self._shipped.add((name, context.applicationId))

@@ -25,8 +25,8 @@ _MAX_CHARACTERS = 300
 #: Spark's error classes of jobs that a user or a timeout has ended.
 _CANCELLATIONS = ("SPARK_JOB_CANCELLED",)
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
-#: What the hook's own readers write.
-_PATH_OF_READER = re.compile(r"xskip cannot read the (?:segment|QuestDB file) (.+?): ")
+#: What the hook's own readers write (io.xskip.common.ReadFailures).
+_PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): ")
 #: What py4j writes before the error of a call that did not reach a method of Java.
 _WITHOUT_EXCEPTION = re.compile(r"\AAn error occurred while calling [\w.$]+\. Trace:\s*")
 

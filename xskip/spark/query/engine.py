@@ -19,8 +19,8 @@ from xskip.spark.bridge.sessions import check_session
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.distributed_pruning import DistributedPruner
+from xskip.spark.query.extensions import extension_answers
 from xskip.spark.query.session_settings import SessionSettings
-from xskip.spark.questdb.tables import TableAnswers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,10 +89,9 @@ class SparkEngine(Engine):
         self.hook = hook
         self.settings = platform.settings
         self.jobs = platform.jobs
-        #: The answers about tables of QuestDB.
-        self.tables = TableAnswers(hook, self._session)
 
-    def _session(self) -> SparkSession:
+    def session(self) -> SparkSession:
+        """Return the latest session."""
         assert self.jobs.spark is not None, "the engine needs a session"
         return self.jobs.spark
 
@@ -126,7 +125,7 @@ def engine_of(spark: SparkSession) -> SparkEngine:
             engine = SparkEngine(hook)
             engine.jobs.spark = spark
             hook.connect(engine.answer)
-            hook.connect_tables(engine.tables.session, engine.tables.answer)
+            hook.connect_extensions(engine.session, extension_answers(hook, engine.session))
             _engines.clear()
             _engines[id(hook)] = engine
         engine.jobs.spark = spark

@@ -35,7 +35,7 @@ class TableAnswers:
 
     def __init__(self, hook: Hook, session: Callable[[], SparkSession]) -> None:
         self._hook = hook
-        self.session = session
+        self._session = session
 
     def answer(self, request: str) -> bytes | None:
         """Return the description of a table, None if the known transaction is the last one, or a refusal.
@@ -46,7 +46,7 @@ class TableAnswers:
         """
         try:
             fields = json.loads(request)
-            self._hook.ship_tables(self.session())
+            self._hook.ship_extension(self._session(), "questdb")
             place = place_of(_local(fields["path"]))
             return _described(place, self._records(fields["cold"]), fields)
         except BaseException as error:  # noqa: BLE001 - py4j would replace the error by one of its own

@@ -59,7 +59,7 @@ public final class DefaultSource
     SparkSession session = context.sparkSession();
     try {
       Object rule = rule(session);
-      Object tables = rule.getClass().getMethod("tables").invoke(rule);
+      Object tables = rule.getClass().getMethod("extension", String.class).invoke(rule, "questdb");
       return (BaseRelation)
           tables
               .getClass()

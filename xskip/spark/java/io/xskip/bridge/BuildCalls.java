@@ -4,14 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.collect.FileRelation;
 import io.xskip.collect.FooterReader;
-import io.xskip.common.Bytes;
 import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
 import io.xskip.observe.PhysicalScans;
-import io.xskip.quixlake.SegmentFiles;
-import io.xskip.quixlake.SegmentJob;
-import io.xskip.quixlake.SegmentOptions;
-import io.xskip.quixlake.SegmentRelations;
 import io.xskip.read.ReaderDescription;
 import io.xskip.shims.SparkCompat;
 import java.util.Iterator;
@@ -57,21 +52,5 @@ public final class BuildCalls {
   /** Reads the footers of Parquet files in several threads. */
   public FooterReader footers(String[] paths, int threads) {
     return new FooterReader(paths, threads);
-  }
-
-  /**
-   * Returns the job that writes segments of a Quix Lake; the limits are those of {@link
-   * SegmentOptions} as int64.
-   */
-  public SegmentJob segmentJob(String codec, String suffix, boolean hasBranches, byte[] limits) {
-    return new SegmentJob(new SegmentOptions(codec, suffix, hasBranches, Bytes.longs(limits)));
-  }
-
-  public SegmentFiles segmentFiles() {
-    return new SegmentFiles();
-  }
-
-  public SegmentRelations segments() {
-    return new SegmentRelations();
   }
 }

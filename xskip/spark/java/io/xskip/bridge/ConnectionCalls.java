@@ -1,8 +1,8 @@
 package io.xskip.bridge;
 
 import io.xskip.common.SkippingSettings;
+import io.xskip.connection.Extensions;
 import io.xskip.connection.HookState;
-import io.xskip.connection.TableClasses;
 import io.xskip.read.KnownClasses;
 import io.xskip.read.ReadSettings;
 import io.xskip.shims.SparkCompat;
@@ -43,12 +43,12 @@ public final class ConnectionCalls {
     KnownClasses.declareIndex(className);
   }
 
-  public void setTableLoader(Function<String, byte[]> loader) {
-    TableClasses.setLoader(loader);
+  public void setExtensionLoader(Function<String, byte[]> loader) {
+    Extensions.setLoader(loader);
   }
 
-  public void setTables(Object tables) {
-    TableClasses.setTables(tables);
+  public void setExtension(String name, Object methods) {
+    Extensions.set(name, methods);
   }
 
   /** Declares a class of file formats whose relations the rule prunes. */

@@ -2,8 +2,8 @@ package io.xskip.bridge;
 
 import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
+import io.xskip.connection.Extensions;
 import io.xskip.connection.HookState;
-import io.xskip.connection.TableClasses;
 import io.xskip.rule.RelationRewriter;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -65,13 +65,13 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
     return new BuildCalls();
   }
 
-  /** Returns the methods for tables of QuestDB, or null if no table was read. */
-  public Object knownTables() {
-    return TableClasses.known();
+  /** Returns the methods of an extension, or null if it was not used. */
+  public Object knownExtension(String name) {
+    return Extensions.known(name);
   }
 
-  /** Returns the methods for tables of QuestDB, whose classes the first call loads. */
-  public Object tables() throws Exception {
-    return TableClasses.tables();
+  /** Returns the methods of an extension, whose classes the first call loads. */
+  public Object extension(String name) throws Exception {
+    return Extensions.get(name);
   }
 }

@@ -13,6 +13,11 @@ public final class ReadFailures {
 
   private ReadFailures() {}
 
+  /** Returns the text of an error, in which Python finds the path. */
+  public static String text(String path, String reason) {
+    return "xskip cannot read the file " + path + ": " + reason;
+  }
+
   /** Returns an error with a cause, which can be null. */
   public static SparkException of(String message, Throwable cause) {
     // Neither an IOException nor a RuntimeException: Spark must not leave out the file under

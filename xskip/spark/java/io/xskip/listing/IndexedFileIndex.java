@@ -8,6 +8,7 @@ import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
 import io.xskip.protocol.FileTable;
+import io.xskip.read.HookFileIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SimpleFileIndex;
 import io.xskip.shims.SparkCompat;
@@ -35,7 +36,8 @@ import scala.collection.immutable.VectorBuilder;
  * The files of a dataset as a snapshot of its index has them, except for directories that were
  * listed instead.
  */
-public final class IndexedFileIndex extends SimpleFileIndex implements OwnIndexLocation {
+public final class IndexedFileIndex extends SimpleFileIndex
+    implements HookFileIndex, OwnIndexLocation {
   private static final long BLOCK_SIZE = 128L << 20;
 
   private final long token;

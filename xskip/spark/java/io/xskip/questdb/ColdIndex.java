@@ -4,6 +4,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
+import io.xskip.read.HookFileIndex;
 import io.xskip.shims.SimpleFileIndex;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +19,7 @@ import scala.collection.immutable.Seq;
  * The files of a group of a cold tier, in the current transaction, whose times some filter on the
  * timestamp matches.
  */
-final class ColdIndex extends SimpleFileIndex implements OwnIndexLocation {
+final class ColdIndex extends SimpleFileIndex implements HookFileIndex, OwnIndexLocation {
   private final TableState state;
   private final String group;
 

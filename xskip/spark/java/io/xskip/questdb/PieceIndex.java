@@ -5,6 +5,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
+import io.xskip.read.HookFileIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SimpleFileIndex;
 import java.util.ArrayList;
@@ -27,7 +28,7 @@ import scala.collection.immutable.Seq;
  * The pieces of a table as Spark's files: those whose times some filter on the designated timestamp
  * matches.
  */
-final class PieceIndex extends SimpleFileIndex implements OwnIndexLocation {
+final class PieceIndex extends SimpleFileIndex implements HookFileIndex, OwnIndexLocation {
   private static final String SCHEME = "questdb";
   private static final String PIECE = "__xskip_piece";
   private static final long BLOCK_SIZE = 128L << 20;

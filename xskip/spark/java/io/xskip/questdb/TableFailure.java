@@ -39,7 +39,7 @@ final class TableFailure {
   }
 
   private static String message(String path, String what) {
-    return "xskip cannot read the QuestDB file " + path + ": " + what + HINT;
+    return ReadFailures.text(path, what) + HINT;
   }
 
   private static RuntimeException raise(String message, Throwable cause) {

@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.read.HookFormat;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -19,7 +20,7 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /** Spark's file format of the pieces of a table. */
-public final class TableFormat implements FileFormat, DataSourceRegister {
+public final class TableFormat implements FileFormat, HookFormat, DataSourceRegister {
   private static final String RETURNING_BATCH = "returning_batch";
 
   private final TableState state;

@@ -51,6 +51,6 @@ final class SegmentFailure {
   }
 
   private static String text(Path path, String reason) {
-    return "xskip cannot read the segment " + Paths.key(path) + ": " + reason;
+    return ReadFailures.text(Paths.key(path), reason);
   }
 }

@@ -1,5 +1,6 @@
 package io.xskip.quixlake;
 
+import io.xskip.read.HookFormat;
 import io.xskip.shims.SparkCompat;
 import java.io.Serializable;
 import java.util.Map;
@@ -25,7 +26,8 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /** Spark's file format of the segments of a Quix Lake: Avro files whose records are messages. */
-public final class SegmentFormat implements FileFormat, DataSourceRegister, Serializable {
+public final class SegmentFormat
+    implements FileFormat, HookFormat, DataSourceRegister, Serializable {
   private static final long serialVersionUID = 1L;
 
   private static final String IGNORE = "ignoreCorruptFiles";

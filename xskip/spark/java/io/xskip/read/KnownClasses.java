@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.v2.FileScan;
 
 /**
  * The classes of relations that the rule prunes: Spark's, whose files have just the rows that Spark
- * reads, and declared ones.
+ * reads, those of the hook, and declared ones.
  */
 public final class KnownClasses {
   private static final String SQL = "org.apache.spark.sql.";
@@ -26,10 +26,7 @@ public final class KnownClasses {
           SOURCES + "InMemoryFileIndex",
           SOURCES + "CatalogFileIndex",
           SQL + "execution.streaming.MetadataLogFileIndex",
-          SQL + "execution.streaming.runtime.MetadataLogFileIndex",
-          "io.xskip.listing.IndexedFileIndex",
-          "io.xskip.questdb.PieceIndex",
-          "io.xskip.questdb.ColdIndex");
+          SQL + "execution.streaming.runtime.MetadataLogFileIndex");
 
   private static final Set<String> FORMATS =
       setOf(
@@ -41,9 +38,7 @@ public final class KnownClasses {
           SOURCES + "text.TextFileFormat",
           SOURCES + "xml.XmlFileFormat",
           SOURCES + "binaryfile.BinaryFileFormat",
-          SQL + "avro.AvroFileFormat",
-          "io.xskip.quixlake.SegmentFormat",
-          "io.xskip.questdb.TableFormat");
+          SQL + "avro.AvroFileFormat");
 
   private static final Set<String> SCANS =
       setOf(
@@ -72,14 +67,15 @@ public final class KnownClasses {
     FORMATS.add(className);
   }
 
-  // An object must have exactly one of these classes: a subclass may give files another meaning, as
+  // An object that is not of the hook must have exactly one of these classes: a subclass may give
+  // files another meaning, as
   // table formats do that store deleted rows separately.
   private static boolean isKnown(FileIndex index) {
-    return FILE_INDEXES.contains(index.getClass().getName());
+    return index instanceof HookFileIndex || FILE_INDEXES.contains(index.getClass().getName());
   }
 
   private static boolean isKnown(FileFormat format) {
-    return FORMATS.contains(format.getClass().getName());
+    return format instanceof HookFormat || FORMATS.contains(format.getClass().getName());
   }
 
   /**

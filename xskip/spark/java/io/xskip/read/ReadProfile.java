@@ -5,8 +5,6 @@ import io.xskip.common.Json;
 import io.xskip.common.SkippingSettings;
 import io.xskip.shims.SparkCompat;
 import java.io.StringWriter;
-import java.util.Arrays;
-import java.util.List;
 import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeSet;
@@ -17,9 +15,6 @@ import org.apache.spark.sql.types.StructType;
 
 /** How a relation reads its files: the format, options, settings and schema that decide values. */
 public final class ReadProfile {
-  // the formats whose times have no time zone and no calendar but those of Spark
-  private static final List<String> WITHOUT_ZONES = Arrays.asList("quixlake", "questdb");
-
   private final String format;
   private final SortedMap<String, String> options;
   private final ReadColumns columns;
@@ -37,15 +32,22 @@ public final class ReadProfile {
       StructType schema,
       StructType partitionSchema,
       Object session) {
+    this(format, options, schema, partitionSchema, session, true);
+  }
+
+  private ReadProfile(
+      String format,
+      Object options,
+      StructType schema,
+      StructType partitionSchema,
+      Object session,
+      boolean hasZones) {
     this.format = format;
     this.options = ReadOptions.of(options);
     this.columns = new ReadColumns(format, schema, this.options);
     this.partitionSchema = partitionSchema;
     this.session = session;
-    this.hasTimes =
-        schema != null
-            && !WITHOUT_ZONES.contains(format)
-            && ReadSchema.hasTimes(schema, partitionSchema);
+    this.hasTimes = hasZones && schema != null && ReadSchema.hasTimes(schema, partitionSchema);
   }
 
   /** Returns the profile of a relation of the first data source API. */
@@ -55,7 +57,8 @@ public final class ReadProfile {
         relation.options(),
         relation.dataSchema(),
         relation.partitionSchema(),
-        relation.sparkSession());
+        relation.sparkSession(),
+        !(relation.fileFormat() instanceof HookFormat));
   }
 
   public String format() {

@@ -20,7 +20,7 @@ def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[D
 
     session = spark._jsparkSession
     try:
-        relations = hook.rule.tables().tiers(session, path, cold)
+        relations = hook.rule.extension("questdb").tiers(session, path, cold)
     except IllegalArgumentException as error:
         raise DatasetError(
             "cannot read a table with its cold tier", where=cold, found=str(error).splitlines()[0]
@@ -41,7 +41,7 @@ def latest_frame(df: DataFrame, timestamp: int, key: int) -> tuple[DataFrame, in
     from pyspark.sql import DataFrame
 
     hook = known_hook(df.sparkSession)
-    tables = hook.rule.knownTables() if hook else None
+    tables = hook.rule.knownExtension("questdb") if hook else None
     if tables is None:  # no table was loaded
         return df, None
     fewer, rows = tables.latest(df._jdf, timestamp, key)

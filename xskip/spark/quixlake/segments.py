@@ -63,7 +63,8 @@ class SegmentCalls:
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
-        self._files: Any = hook.builds.segment_files()
+        self._calls: Any = hook.create("io.xskip.quixlake.SegmentCalls")
+        self._files: Any = self._calls.files()
 
     def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentLayout) -> DataFrame:
         """Return a DataFrame with a row for each segment; its tasks write the segments under hidden names.
@@ -76,8 +77,8 @@ class SegmentCalls:
 
         spark = messages.sparkSession
         self._hook.ship_kernel(spark)
-        limits = (layout.max_rows, layout.max_bytes, layout.max_millis)
-        job = self._hook.builds.segment_job(layout.codec, layout.suffix, limits, has_branches=layout.has_branches)
+        limits = bytearray(np.array((layout.max_rows, layout.max_bytes, layout.max_millis), "<i8").tobytes())
+        job = self._calls.job(layout.codec, layout.suffix, layout.has_branches, limits)
         return DataFrame(job.write(messages._jdf, topic, token), spark)
 
     def frame(self, spark: SparkSession, files: Pieces, root: str, form: SegmentForm) -> DataFrame:
@@ -88,7 +89,7 @@ class SegmentCalls:
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(spark)
-        relation = self._hook.builds.segments().relation(
+        relation = self._calls.relations().relation(
             spark._jsparkSession,
             self._hook.queries.files(files),
             root,

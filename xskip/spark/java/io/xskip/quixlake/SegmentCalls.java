@@ -1,0 +1,19 @@
+package io.xskip.quixlake;
+
+import io.xskip.common.Bytes;
+
+/** The methods for segments that Python calls. */
+public final class SegmentCalls {
+  /** Returns the job that writes segments; the limits are those of {@link SegmentOptions}. */
+  public SegmentJob job(String codec, String suffix, boolean hasBranches, byte[] limits) {
+    return new SegmentJob(new SegmentOptions(codec, suffix, hasBranches, Bytes.longs(limits)));
+  }
+
+  public SegmentFiles files() {
+    return new SegmentFiles();
+  }
+
+  public SegmentRelations relations() {
+    return new SegmentRelations();
+  }
+}
