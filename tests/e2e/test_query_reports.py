@@ -276,7 +276,7 @@ def test_values_of_a_redacting_session_stay_hidden(spark: SparkSession, lake: La
     """[REP-V-2]"""
     spark.conf.set("spark.xskip.report.values", "true")
     spark.conf.set("spark.sql.redaction.string.regex", "nothing")
-    assert "s1" not in str(xskip.explain(lake.read().filter("s = 's1'")))
+    assert "s1" not in str(xskip.explain(lake.read().filter("s = 's1'"))).replace(lake.path, "")
 
 
 def test_values_of_encrypted_columns_stay_hidden(spark: SparkSession, tmp_path: Path) -> None:
