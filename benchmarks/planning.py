@@ -40,7 +40,7 @@ from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 LIMITS = {1_000: (5, 0), 100_000: (50, 150), 1_000_000: (250, 1500)}
 RUNS = 9

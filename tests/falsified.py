@@ -14,7 +14,7 @@ import xskip
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.rewrite import Target, rewrite
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 __all__ = ["falsify"]
 

@@ -37,7 +37,7 @@ from xskip.indexing.reader import PathReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.versions import WriteOptions
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 Counted = Callable[[str, int], None]
 SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4

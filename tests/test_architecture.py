@@ -25,7 +25,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 PARQUET = {
     "spark.collect.collector",
     "spark.collect.parquet_footers",
-    "engine.row_group_pruning",
+    "engine.metadata_row_groups",
     "cli.demo",
     "quixlake.descriptors",
     "quixlake.custom_metadata_files",

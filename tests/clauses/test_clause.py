@@ -25,7 +25,7 @@ from xskip.clauses.clause import (
     is_false,
     leaves,
 )
-from xskip.expressions.reasons import OtherReason
+from xskip.expressions.condition_reasons import OtherReason
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, Requirement
 

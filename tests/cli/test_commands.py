@@ -24,7 +24,7 @@ from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, Formatted, GeoBox, MinMax, PathBounds, SkippingIndex, ValueList
 from xskip.cli.commands import COMMANDS
 from xskip.cli.completion import SHELLS, script
-from xskip.cli.definitions import read_config, wanted_indexes
+from xskip.cli.index_definitions import read_config, wanted_indexes
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
 from xskip.errors import IndexDefinitionError
@@ -356,7 +356,7 @@ INTERRUPTED = {
         SparkSession.Builder.getOrCreate = lambda self: (start(self), os.kill(os.getpid(), signal.SIGINT))[0]
     """,
     "in an answer to Spark, which hides all exceptions": """
-        from xskip.spark.query.engine import SparkEngine
+        from xskip.spark.query.spark_engine import SparkEngine
         SparkEngine._decide = lambda self, request: os.kill(os.getpid(), signal.SIGINT)
     """,
     "in code that hides the exception and never ends": """

@@ -19,7 +19,7 @@ from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailable
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.commit_records import find_latest
 from xskip.spark.collect.collector import Collector
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]

@@ -26,7 +26,7 @@ from xskip.metadatastore.codec import MetadataFile, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.recorded_files import write_files
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 ALL = {"f0", "f1", "f2"}
 

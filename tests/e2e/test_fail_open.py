@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 import xskip.engine.loaded_indexes as indexes_module
 import xskip.metadatastore.snapshot as snapshot_module
-import xskip.spark.query.engine as engine_module
+import xskip.spark.query.spark_engine as engine_module
 from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
 from xskip.engine import selection
@@ -183,12 +183,12 @@ def test_queries_read_all_files_if_the_index_is_damaged(
     damage, reason = DAMAGE[name]
     backup = shutil.copytree(case.directory, tmp_path / "backup")
     damage(case)
-    xskip.spark.query.engine.engine_of(case.spark).forget_all()  # as in a process that has not seen the index yet
+    xskip.spark.query.spark_engine.engine_of(case.spark).forget_all()  # as in a process that has not seen the index yet
     assert_reads_all_and_says_once(case, caplog, reason)
     assert_strict_raises(case, reason)
     shutil.rmtree(case.directory)
     shutil.copytree(backup, case.directory)
-    xskip.spark.query.engine.engine_of(case.spark).forget_all()
+    xskip.spark.query.spark_engine.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -229,7 +229,7 @@ def test_a_removed_directory_counts_as_no_index(case: Case, caplog: pytest.LogCa
     case.spark.conf.set("spark.xskip.strict", "true")
     assert [row.a for row in case.query().collect()] == [1]
     backup.rename(case.directory)
-    xskip.spark.query.engine.engine_of(case.spark).forget_all()
+    xskip.spark.query.spark_engine.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -256,7 +256,7 @@ def test_an_exception_at_any_place_fails_no_query(
     def fail(*args: object, **kwargs: object) -> None:
         raise kind("on purpose")
 
-    xskip.spark.query.engine.engine_of(steady.spark).forget_all()
+    xskip.spark.query.spark_engine.engine_of(steady.spark).forget_all()
     with monkeypatch.context() as patched:
         patched.setattr(*PLACES[place], fail)
         assert_reads_all_and_says_once(steady, caplog, f"{kind.__name__}('on purpose')")
@@ -312,7 +312,7 @@ WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", WRONG_ANSWERS)
 def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    engine = xskip.spark.query.engine.engine_of(case.spark)
+    engine = xskip.spark.query.spark_engine.engine_of(case.spark)
     original = engine_module.SparkEngine._prune
 
     def spoilt(self: Any, *args: Any) -> Decision:

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from xskip.spark.bridge import callback, compiler
-from xskip.spark.query import engine
+from xskip.spark.query import spark_engine
 
 folder = sys.argv[1]
 THREADS, DATASETS = 32, 6

@@ -27,7 +27,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query import distributed_pruning
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
 LIMIT = "spark.xskip.pruning.jobFiles"

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import kept, opened_files, write_files, write_once
 from xskip.errors import ArgumentError, IndexDefinitionError, SettingError
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 KEYS = ("io.xskipper.parquet.mdlocation", "spark.ibm.metaindex.parquet.mdlocation")
 FILES = {"p=1/a": [(1,)], "p=1/b": [(5,)], "p=2/c": [(9,)]}

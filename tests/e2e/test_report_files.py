@@ -307,7 +307,7 @@ def test_a_query_and_its_report_do_not_make_the_picture(
 def test_a_report_does_not_keep_the_metadata(spark: SparkSession, tmp_path: Path) -> None:
     """[REP-P-7]"""
     from xskip.metadatastore.snapshot import Snapshot
-    from xskip.spark.query.engine import forget_indexes
+    from xskip.spark.query.spark_engine import forget_indexes
 
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     index(spark, path, [MinMax("a")])

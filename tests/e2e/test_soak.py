@@ -104,7 +104,7 @@ def test_sessions(spark: SparkSession, made: SkippingIndex) -> None:
 
 def test_who_asks(spark: SparkSession, made: SkippingIndex) -> None:
     """[PRU-AN-2] The requesting thread has the job group and the session of the planning thread."""
-    from xskip.spark.query.engine import engine_of
+    from xskip.spark.query.spark_engine import engine_of
 
     seen = []
     engine = engine_of(spark)

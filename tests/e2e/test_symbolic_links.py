@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import assert_same_rows, kept, matching_files, metadata, opened_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 FILES = {f"p={p}/f{p}{i}": [(100 * p + 10 * i, f"s{p}{i}")] for p in (1, 2) for i in range(3)}
 SCHEMA = "v int, s string"

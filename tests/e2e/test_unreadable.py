@@ -15,7 +15,7 @@ from tests.helpers import index, kept, write_once
 from tests.programs import run
 from xskip import MinMax
 from xskip.errors import XskipError
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 FILES = {"low": [(1,)], "high": [(10,)]}
 

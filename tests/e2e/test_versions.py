@@ -16,7 +16,7 @@ from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.cli.main import main
 from xskip.errors import DatasetError, MetadataVersionError, UnsupportedTypeError
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 FILES: dict[str, list[tuple[Any, ...]]] = {
     "p=1/low": [(1, "a"), (9, "b")],

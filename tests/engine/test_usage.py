@@ -9,7 +9,7 @@ import numpy as np
 from xskip.engine.decision import ScanTrace
 from xskip.engine.usage import IndexUsage, UsageLog
 from xskip.expressions import Column, Comparison, Op
-from xskip.expressions.reasons import MissingIndex, OtherReason
+from xskip.expressions.condition_reasons import MissingIndex, OtherReason
 from xskip.indexes.minmax import MinMaxClause
 from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
 

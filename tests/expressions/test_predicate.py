@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.reference import truth
+from xskip.expressions.condition_reasons import OtherReason
 from xskip.expressions.operands import Cast, Column, join_path, split_path
 from xskip.expressions.predicate import (
     And,
@@ -25,7 +26,6 @@ from xskip.expressions.predicate import (
     negate,
     operands,
 )
-from xskip.expressions.reasons import OtherReason
 
 A = Column(("a",), "int")
 D = Column(("d",), "double")

@@ -30,7 +30,7 @@ from xskip.pruning.complement import complement, matching_wholly
 from xskip.pruning.prune import requirements
 from xskip.pruning.translate import translate
 from xskip.spark.collect.relation import selected
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 __all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "number_of", "swap", "under"]
 

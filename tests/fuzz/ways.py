@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 import xskip
 from tests.fuzz.copies import PLAIN, REFUSALS, Copies, give, number, swap
 from tests.fuzz.tree import Tree
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 __all__ = ["WAYS", "Difference", "delta_beside", "sessions_and_threads"]
 

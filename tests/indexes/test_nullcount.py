@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import given_away, kept, metadata, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, family
 from xskip import MinMax, NullCount, SkippingIndex, ValueList
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 SCHEMA = "x int, s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>, q string"
 FILES: dict[str, list[Any]] = {

@@ -17,7 +17,7 @@ from xskip import LocalKms, NullCount, PathBounds, SkippingIndex
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError, UnsupportedTypeError
 from xskip.metadatastore import codec
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 UTC = dt.timezone.utc
 SCHEMA = "at timestamp, ts bigint, small smallint"

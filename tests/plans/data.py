@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from xskip import MinMax, SkippingIndex, ValueList
-from xskip.indexes.protocol import Index
+from xskip.indexes.index_type import Index
 
 __all__ = ["SUITES", "create_indexes", "queries", "register", "write_tables"]
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.filters import made
 from tests.reference import CASTS, POOLS, order, to_arrow
 from xskip.clauses.clause import Clause
+from xskip.expressions.condition_reasons import OtherReason
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import (
     And,
@@ -31,7 +32,6 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.expressions.reasons import OtherReason
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable

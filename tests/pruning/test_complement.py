@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.pruning.cases import Case, cases, translated, trees
 from tests.reference import POOLS, truth
+from xskip.expressions.condition_reasons import OtherReason
 from xskip.expressions.operands import Column, Elements
 from xskip.expressions.predicate import (
     And,
@@ -28,7 +29,6 @@ from xskip.expressions.predicate import (
     Predicate,
     Unknown,
 )
-from xskip.expressions.reasons import OtherReason
 from xskip.indexes import NullCount
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.pruning.complement import complement, matching_wholly

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from tests.pruning.cases import Case, cases, collected, translated
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, leaves, subjects
+from xskip.expressions.condition_reasons import Cause, OtherReason
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Constant, Op, Or, Predicate, Unknown
-from xskip.expressions.reasons import Cause, OtherReason
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.file_findings import FileFindings, Finding

@@ -28,6 +28,13 @@ from tests.reference import POOLS, leaf_truth, order, truth
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
 from xskip.clauses.index_clause import ColumnClause
 from xskip.clauses.partition import PartitionClause
+from xskip.expressions.condition_reasons import (
+    AnotherType,
+    MissingIndex,
+    OtherReason,
+    PartitionMismatch,
+    UnansweredCondition,
+)
 from xskip.expressions.operands import Cast, Column, split_path
 from xskip.expressions.predicate import (
     And,
@@ -45,7 +52,6 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.expressions.reasons import AnotherType, MissingIndex, OtherReason, PartitionMismatch, UnansweredCondition
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
 from xskip.pruning.prune import UnusedPart, prune, requirements
 from xskip.pruning.translate import IndexCatalog, translate

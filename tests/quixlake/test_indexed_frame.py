@@ -16,7 +16,7 @@ from xskip.indexing.planning import plan
 from xskip.indexing.source import open_source
 from xskip.quixlake.segment_frame import Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 INDEXES = [
     MinMax("timestamp"),

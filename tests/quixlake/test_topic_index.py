@@ -17,7 +17,7 @@ from xskip.errors import IndexExistsError, MetadataNotFoundError, PredicateError
 from xskip.quixlake import QuixLake
 from xskip.quixlake.topic_index import TopicIndex
 from xskip.spark.collect.collector import Collector
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 
 def entries(spark: SparkSession, index: TopicIndex, column: str) -> list[Any]:

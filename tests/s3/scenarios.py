@@ -22,7 +22,7 @@ from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.spark.query.engine import forget_indexes
+from xskip.spark.query.spark_engine import forget_indexes
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import xskip
 from tests.helpers import assert_same_rows, index, opened_files, write_files
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.errors import IndexDefinitionError
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}
 PAIRS = {"low": [(1, "a"), (2, "b")], "high": [(10, "c"), (20, "d")]}

@@ -16,7 +16,7 @@ from tests.helpers import kept, opened_files, write_files
 from tests.xskipper import quickstart
 from tests.xskipper.quickstart import only, texts
 from xskip.metadatastore.location import metadata_directory
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 from xskip.xskipper import IndexBuilder, Registration, Xskipper, XskipperException
 
 LOCATION, KIND = "io.xskipper.parquet.mdlocation", "io.xskipper.parquet.mdlocation.type"

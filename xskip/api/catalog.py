@@ -14,7 +14,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.operations import IndexList, ListedIndex, MigrationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xskip.results.settings_list import SettingsList, SettingValue
 from xskip.settings import PREFIX, SETTINGS, Setting, similar_key
-from xskip.spark.query.engine import SparkEngine, engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,7 +24,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
 from xskip.spark.bridge.packages import spark_package
 from xskip.spark.bridge.sessions import clone_session
-from xskip.spark.query.engine import SparkEngine, engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from xskip.settings import PLACES
 from xskip.spark.collect.arrow_schema import arrow_schema
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -39,7 +39,7 @@ from xskip.results.file_list import FileList
 from xskip.results.operations import RefreshResult
 from xskip.settings import is_absolute
 from xskip.spark.bridge.sessions import check_session
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

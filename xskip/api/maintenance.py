@@ -40,7 +40,7 @@ from xskip.results.history import AdoptionResult, History, VacuumResult
 from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RemovalResult, RotationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.listing import list_files
-from xskip.spark.query.engine import SparkEngine, engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_count, check_frame
-from xskip.api.report import ReportMaker
+from xskip.api.report_maker import ReportMaker
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import SkippingReport
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

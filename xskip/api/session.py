@@ -17,7 +17,7 @@ from xskip.metadatastore.kms import KmsClient
 from xskip.settings import ENABLED
 from xskip.spark.bridge.packages import has_avro, spark_package
 from xskip.spark.bridge.sessions import connect_error
-from xskip.spark.query.engine import engine_of, forget_indexes
+from xskip.spark.query.spark_engine import engine_of, forget_indexes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from xskip.api.arguments import check_build, check_count, check_indexes, check_seed
 from xskip.api.maintenance import IndexMaintenance
 from xskip.indexes import Index
+from xskip.indexing.additional_indexes import Extension
 from xskip.indexing.builder import OnError
-from xskip.indexing.extension import Extension
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.repair import Repair
 from xskip.indexing.validation import Validation

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.expressions.condition_reasons import Reason
 from xskip.expressions.evaluate import from_mask, same, to_mask
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf, Predicate
-from xskip.expressions.reasons import Reason
 from xskip.metadata.table import MetadataTable, Requirement
 
 __all__ = [

@@ -7,22 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xskip.cli.completion import SHELLS, script
-from xskip.cli.flags import (
-    COMMON,
-    DATASET,
-    INDEX_FLAGS,
-    Flag,
-    add_flag,
-    count,
-    directory,
-    duration,
-    key_value,
-    place,
-    whole_number,
-)
-from xskip.cli.quix_arguments import add_quix
-from xskip.cli.runs import (
+from xskip.cli.command_functions import (
     Run,
     add,
     create,
@@ -39,6 +24,21 @@ from xskip.cli.runs import (
     with_indexes,
     write_jar,
 )
+from xskip.cli.completion import SHELLS, script
+from xskip.cli.flags import (
+    COMMON,
+    DATASET,
+    INDEX_FLAGS,
+    Flag,
+    add_flag,
+    count,
+    directory,
+    duration,
+    key_value,
+    place,
+    whole_number,
+)
+from xskip.cli.quix_arguments import add_quix
 
 __all__ = ["COMMANDS", "Command", "Flag"]
 

@@ -16,7 +16,7 @@ from xskip.api.predicates import resolving
 from xskip.api.queries import explain
 from xskip.api.session import check_java, configure, enable, use_kms
 from xskip.cli import interrupts
-from xskip.cli.definitions import read_config
+from xskip.cli.index_definitions import read_config
 from xskip.errors import DatasetError, PredicateError, XskipError
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import LocalStorage
@@ -24,7 +24,7 @@ from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import metadata_directory
 from xskip.settings import PLACES
 from xskip.spark.bridge.java_errors import first_line, translate_spark_errors
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

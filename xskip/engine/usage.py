@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.decision import ScanTrace
-from xskip.expressions.reasons import MissingIndex
+from xskip.expressions.condition_reasons import MissingIndex
 from xskip.pruning.prune import index_name
 
 __all__ = ["DatasetUsage", "IndexUsage", "UsageLog"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from xskip.expressions.condition_reasons import OtherReason
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import (
     And,
@@ -25,7 +26,6 @@ from xskip.expressions.predicate import (
     Value,
     negate,
 )
-from xskip.expressions.reasons import OtherReason
 
 __all__ = ["Padded"]
 

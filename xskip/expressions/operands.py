@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from xskip.expressions.reasons import Reason
+from xskip.expressions.condition_reasons import Reason
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from xskip.expressions.condition_reasons import Reason, UnsupportedNode
 from xskip.expressions.operands import Elements, Operand
-from xskip.expressions.reasons import Reason, UnsupportedNode
 
 __all__ = [
     "And",

@@ -9,7 +9,7 @@ from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.operands import split_path
 
 if TYPE_CHECKING:
-    from xskip.indexes.protocol import Index
+    from xskip.indexes.index_type import Index
 
 __all__ = ["check_at_least_one", "check_column", "check_label", "check_rate", "check_text", "unsupported"]
 

@@ -13,9 +13,9 @@ from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import conjoin
 from xskip.expressions.operands import quoted
 from xskip.expressions.predicate import Leaf
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_column, check_label, check_text
 from xskip.indexes.omissions import differ
-from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Storage, arrow_type
 

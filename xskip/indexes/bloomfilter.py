@@ -18,10 +18,10 @@ from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Lists, Memo
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import check_at_least_one, check_rate, unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.omissions import filters_omit, values_pass
-from xskip.indexes.protocol import Accumulator
 from xskip.indexes.valuelist import ValueList
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_bits

@@ -17,10 +17,10 @@ from xskip.errors import IndexDefinitionError
 from xskip.expressions.evaluate import holds
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_at_least_one, unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.omissions import lists_omit
-from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
 

@@ -17,10 +17,10 @@ from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import Lists, PartsClause
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import check_at_least_one, unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.omissions import groups_omit
-from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import INTEGRAL, Array, Storage, decimal_digits
 

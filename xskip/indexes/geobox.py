@@ -19,10 +19,10 @@ from xskip.clauses.index_clause import Lists, PartsClause, conjoin
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_at_least_one, check_column, check_label, unsupported
 from xskip.indexes.base import Parameter, attributes_of, params_of
 from xskip.indexes.omissions import groups_omit
-from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage, arrow_type
 

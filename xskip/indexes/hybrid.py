@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.predicate import Leaf
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import check_at_least_one, check_rate
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.omissions import filters_omit, lists_omit, values_pass
-from xskip.indexes.protocol import Accumulator
 from xskip.indexes.valuelist import ValueList
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type, element_of

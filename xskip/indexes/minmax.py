@@ -19,10 +19,10 @@ from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.evaluate import cast_type, null_may_match
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import IsNull, Leaf
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import unsupported
 from xskip.indexes.base import OneColumn
 from xskip.indexes.omissions import bounds_omit
-from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 

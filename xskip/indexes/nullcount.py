@@ -16,8 +16,8 @@ from xskip.clauses.clause import IndexClause, Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.base import OneColumn
-from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Storage, Struct, arrow_type
 

@@ -20,10 +20,10 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import compare
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_at_least_one, unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.omissions import lists_omit
-from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
 

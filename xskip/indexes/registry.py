@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from xskip.errors import IndexDefinitionError
-from xskip.indexes.protocol import Index
+from xskip.indexes.index_type import Index
 from xskip.metadata.table import IndexDefinition, IndexKey
 
 __all__ = ["index_of", "keys_of_paths", "register", "registered", "type_of"]

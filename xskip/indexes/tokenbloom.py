@@ -20,10 +20,10 @@ from xskip.clauses.index_clause import ColumnClause, Memo
 from xskip.expressions.like import like_parts
 from xskip.expressions.operands import Column, Computed
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
-from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom, Storage

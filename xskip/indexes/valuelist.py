@@ -16,10 +16,10 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import matches
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
+from xskip.indexes.accumulator import Accumulator
 from xskip.indexes.argument_checks import check_at_least_one, unsupported
 from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.omissions import lists_omit
-from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Array, Storage, atomic_name
 

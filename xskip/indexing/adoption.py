@@ -24,7 +24,7 @@ from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.history import AdoptionResult
 from xskip.spark.collect.listing import ListedFiles, list_files
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["Adoption"]
 

@@ -32,7 +32,7 @@ from xskip.results.operations import Progress, RefreshResult
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["Build", "OnError"]
 

@@ -17,7 +17,7 @@ from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["chunk_ends", "chunks_of", "collect", "collector_of"]
 

@@ -37,7 +37,7 @@ from xskip.protocol.file_table import file_table
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
 from xskip.spark.collect.relation import Dataset, KnownFiles
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 from xskip.types.datatypes import json_field, to_json
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
 from xskip.indexing.source import check_reading, open_source, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
 from xskip.results.operations import RefreshResult
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

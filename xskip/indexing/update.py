@@ -19,7 +19,7 @@ from xskip.indexing.source import Source, check_reading, existing_write_options
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.results.validation import ValidationResult, WrongStatistics
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["Validation", "sampled"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from xskip.clauses.clause import Mask, Trace, evaluate, is_false
+from xskip.expressions.condition_reasons import UnsupportedNode
 from xskip.expressions.operands import Cast, Elements, Operand
 from xskip.expressions.predicate import (
     And,
@@ -22,7 +23,6 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.expressions.reasons import UnsupportedNode
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.translate import IndexCatalog, translate
 

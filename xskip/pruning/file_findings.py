@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Subject, Undetermined, Verdicts, subjects
 from xskip.clauses.index_clause import PartsClause
+from xskip.expressions.condition_reasons import Cause, MissingKey, MissingStatistics, OtherReason, Reason
 from xskip.expressions.evaluate import same
-from xskip.expressions.reasons import Cause, MissingKey, MissingStatistics, OtherReason, Reason
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 
 __all__ = ["FileFindings", "Finding"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xskip.clauses.clause import Clause, IndexClause, Mask, Subject, Trace, Undetermined, evaluate, is_false, leaves
-from xskip.expressions.reasons import MissingKey, OtherReason, Reason, UnreadableMetadata
+from xskip.expressions.condition_reasons import MissingKey, OtherReason, Reason, UnreadableMetadata
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement, index_text
 
 __all__ = ["ClauseCount", "PruneResult", "UnusedPart", "index_name", "prune", "requirements", "text_of"]

@@ -12,6 +12,16 @@ from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Unde
 from xskip.clauses.file_attribute import FileClause
 from xskip.clauses.partition import PartitionClause
 from xskip.clauses.user_classes import method_errors
+from xskip.expressions.condition_reasons import (
+    AnotherType,
+    MissingBounds,
+    MissingIndex,
+    OtherReason,
+    PartialCover,
+    PartitionMismatch,
+    Reason,
+    UnansweredCondition,
+)
 from xskip.expressions.operands import (
     Call,
     Cast,
@@ -34,16 +44,6 @@ from xskip.expressions.predicate import (
     Or,
     Predicate,
     Unknown,
-)
-from xskip.expressions.reasons import (
-    AnotherType,
-    MissingBounds,
-    MissingIndex,
-    OtherReason,
-    PartialCover,
-    PartitionMismatch,
-    Reason,
-    UnansweredCondition,
 )
 from xskip.expressions.udf import implied
 from xskip.indexes import Index, index_of

@@ -35,7 +35,7 @@ from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.results.render import KeyValueView, human_bytes
 from xskip.spark.bridge.sessions import active_session, clone_session
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 from xskip.spark.questdb.cold_columns import layout_of
 from xskip.spark.questdb.cold_tier import ColdColumn, ColdFile, ColdPartition, ColdTier, Replaced
 from xskip.spark.questdb.row_samples import samples_of, some

@@ -10,7 +10,7 @@ from xskip.paths import check_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.table import Table
 from xskip.questdb_files.database import place_of
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 from xskip.spark.questdb.relations import tier_frames
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.collect.listing import list_files
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from xskip.quixlake.overlaps import mixed
 from xskip.quixlake.sink import Sink
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.render import KeyValueView
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

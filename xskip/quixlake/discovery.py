@@ -20,7 +20,7 @@ from xskip.quixlake.segments import SEGMENT, kept, listed_segments
 from xskip.quixlake.selection import Filters, Moment, Selection
 from xskip.quixlake.store import Described, LakeStore
 from xskip.quixlake.topic_source import TopicSource
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from xskip.quixlake.sink import Sink, SinkOptions, WriteResult
 from xskip.quixlake.topic_index import TopicIndex, topic_index
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.bridge.sessions import active_session
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -21,7 +21,7 @@ from xskip.quixlake.claims import SegmentClaims, differing
 from xskip.quixlake.selection import Trust
 from xskip.quixlake.topic_index import BOUNDS
 from xskip.quixlake.topic_source import TopicSource
-from xskip.spark.query.engine import SparkEngine, engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

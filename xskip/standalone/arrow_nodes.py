@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from xskip.expressions.condition_reasons import Cause, OtherReason
 from xskip.expressions.predicate import Op
-from xskip.expressions.reasons import Cause, OtherReason
 from xskip.standalone.arrow_literals import InexactError, literal_of
 from xskip.standalone.arrow_tree import Call, Field, Scalar, Tree
 from xskip.standalone.sql import Both, Compared, Either, Like, Literal, Name, Node, Not, NullTest, Other

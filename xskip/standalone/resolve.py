@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from xskip.errors import did_you_mean
+from xskip.expressions.condition_reasons import OtherReason, Reason, UnsupportedNode
 from xskip.expressions.like import split_like
 from xskip.expressions.operands import Column, Operand
 from xskip.expressions.predicate import (
@@ -29,7 +30,6 @@ from xskip.expressions.predicate import (
     Unknown,
     Value,
 )
-from xskip.expressions.reasons import OtherReason, Reason, UnsupportedNode
 from xskip.standalone.literals import Range, UnusableError, range_of
 from xskip.standalone.sql import Both, Compared, Either, Item, Like, Literal, Name, Node, Not, NullTest, Other
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from xskip.clauses.clause import Mask
 from xskip.engine.selection import Selection, index_catalog, select
+from xskip.expressions.condition_reasons import Cause, OtherReason, Reason
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Unknown
-from xskip.expressions.reasons import Cause, OtherReason, Reason
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import Requirement
 from xskip.pruning.translate import IndexCatalog

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xskip.errors import PredicateError
+from xskip.expressions.condition_reasons import Reason
 from xskip.expressions.predicate import Op
-from xskip.expressions.reasons import Reason
 from xskip.standalone.syntax import BRACKETS, check_condition, syntax_error
 from xskip.standalone.tokens import Token, tokenize
 

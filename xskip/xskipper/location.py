@@ -12,7 +12,7 @@ from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.locations import Table
-from xskip.spark.query.engine import SparkEngine, engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
 from xskip.xskipper.conf import LOCATION, LOCATION_TYPE, settings_of
 from xskip.xskipper.errors import XskipperException
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.report import report_of
+from xskip.api.report_maker import report_of
 from xskip.results.skipping_report import ScanReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from xskip.spark.query.engine import SparkEngine
+    from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["clear", "frame", "scans_of"]
 

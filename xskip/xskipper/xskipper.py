@@ -15,7 +15,7 @@ from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.sessions import clone_session
-from xskip.spark.query.engine import engine_of, forget_indexes
+from xskip.spark.query.spark_engine import engine_of, forget_indexes
 from xskip.xskipper import conf, frames, stats
 from xskip.xskipper.errors import XskipperException, translated
 from xskip.xskipper.indexbuilder import IndexBuilder

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from xskip.expressions.condition_reasons import Incomparable, OtherReason, UnsupportedNode
 from xskip.expressions.operands import Cast, Column, Derived, Elements, FileColumn
 from xskip.expressions.predicate import (
     And,
@@ -27,7 +28,6 @@ from xskip.expressions.predicate import (
     StartsWith,
     Unknown,
 )
-from xskip.expressions.reasons import Incomparable, OtherReason, UnsupportedNode
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.literals import literal_value
 

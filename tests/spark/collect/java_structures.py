@@ -65,7 +65,7 @@ class JavaSet:
 
 
 class Kernel:
-    """The kernel of builds, ``AccumulatorKernel``, over files whose rows are in memory."""
+    """The kernel of builds, ``KernelFunction``, over files whose rows are in memory."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
@@ -113,7 +113,7 @@ class Kernel:
         for i in split:
             split_files.add(i)
         lines, columns = self._classes.array(specs, jvm.java.lang.String), self._classes.array([0, 1], jvm.int)
-        kernel = self._classes.new("collect.AccumulatorKernel", lines, columns, split_files)
+        kernel = self._classes.new("collect.KernelFunction", lines, columns, split_files)
         with self._pieces(batches, form) as pieces:
             yield kernel.call(pieces)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.spark.collect.kernel_reference import arrow_of
-from xskip.indexes.protocol import Accumulator, Input
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.spark.collect.accumulation import Accumulation
 
 NAN, INF = math.nan, math.inf

@@ -26,7 +26,7 @@ from xskip.indexes import (
     TokenBloom,
     ValueList,
 )
-from xskip.indexes.protocol import Accumulator, Input
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.spark.collect.accumulation import Accumulation
 from xskip.spark.collect.accumulator_job import AccumulatorJob

@@ -22,7 +22,7 @@ from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.relation import Dataset
-from xskip.spark.query.engine import engine_of
+from xskip.spark.query.spark_engine import engine_of
 from xskip.types import bloom_bits
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,

@@ -14,7 +14,7 @@ from xskip.engine import loaded_indexes
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.warning_log import WarningLog
 from xskip.errors import MetadataCorruptError, StorageError, XskipError
-from xskip.spark.query.engine import SparkPlatform
+from xskip.spark.query.spark_engine import SparkPlatform
 
 MANY = 1_000_000
 

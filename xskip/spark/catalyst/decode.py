@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from xskip.clauses.file_attribute import FILE_COLUMNS
+from xskip.expressions.condition_reasons import Incomparable, OtherReason, Reason, UnsupportedNode
 from xskip.expressions.like import split_like
 from xskip.expressions.operands import (
     Call,
@@ -43,7 +44,6 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.expressions.reasons import Incomparable, OtherReason, Reason, UnsupportedNode
 from xskip.spark.catalyst.canonical_form import form_of
 from xskip.spark.catalyst.char_columns import padded_column
 from xskip.spark.catalyst.evaluator import ExprNode, decorate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from xskip.expressions.reasons import OtherReason, Reason, UnsupportedNode
+from xskip.expressions.condition_reasons import OtherReason, Reason, UnsupportedNode
 from xskip.spark.catalyst.literals import is_literal
 
 __all__ = ["function_name", "unsupported"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import sort_key
-from xskip.indexes.protocol import Accumulator, Input
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.types.datatypes import atomic_name, element_of, to_json
 
 __all__ = ["Accumulation", "Span"]

@@ -2,7 +2,7 @@
 
 A task reads the rows of a file consecutively, so the accumulators need no grouping and no shuffle; Spark's aggregates
 cost several times as much. Only this module knows the protocol between Python and
-``io.xskip.collect.AccumulatorKernel``: the text of the accumulators, the names of the columns, and that several tasks
+``io.xskip.collect.KernelFunction``: the text of the accumulators, the names of the columns, and that several tasks
 can return rows of the same file.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.indexes.protocol import Accumulator, Input
+from xskip.indexes.accumulator import Accumulator, Input
 from xskip.metadata.file_counts import FileCounts
 from xskip.spark.collect.accumulation import Accumulation, Span
 from xskip.spark.collect.file_results import FileResults

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.clauses.user_classes import method_errors
 from xskip.errors import IndexDefinitionError
-from xskip.indexes.protocol import Input
+from xskip.indexes.accumulator import Input
 from xskip.metadata.file_counts import FileCounts
 from xskip.spark.bridge.java_errors import translate_spark_errors
 from xskip.spark.collect.file_results import FileResults

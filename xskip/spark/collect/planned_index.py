@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xskip.expressions.operands import quoted
 from xskip.indexes import Index
-from xskip.indexes.protocol import Input
+from xskip.indexes.accumulator import Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Storage, element_of
 

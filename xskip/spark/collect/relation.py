@@ -223,7 +223,7 @@ class Dataset:
         """Return a DataFrame of the kernel's results for the rows of a :meth:`subset`.
 
         ``selection`` is the SQL of the columns that the accumulators read: ``ORDINAL``, then their inputs.
-        ``specification`` has an accumulator per line, in the form that ``io.xskip.collect.AccumulatorKernel`` reads.
+        ``specification`` has an accumulator per line, in the form that ``io.xskip.collect.KernelFunction`` reads.
         ``schema`` is JSON.
         """
         from pyspark.sql import DataFrame

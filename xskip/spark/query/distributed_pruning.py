@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from xskip.clauses.clause import Clause, IndexClause, Mask, Undetermined, leaves, map_leaves, subjects
-from xskip.engine.row_group_pruning import RowGroups
+from xskip.engine.metadata_row_groups import RowGroups
 from xskip.errors import XskipError
-from xskip.expressions.reasons import Cause, UnreadableMetadata
+from xskip.expressions.condition_reasons import Cause, UnreadableMetadata
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexKey, MetadataTable, Requirement
 from xskip.metadatastore.snapshot import Snapshot

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.engine.decision import Evidence, ScanTrace
+from xskip.expressions.condition_reasons import Cause
 from xskip.expressions.evaluate import to_mask
-from xskip.expressions.reasons import Cause
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.snapshot import Snapshot

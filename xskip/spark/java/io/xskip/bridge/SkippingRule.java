@@ -4,7 +4,7 @@ import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.connection.Extensions;
 import io.xskip.connection.HookState;
-import io.xskip.rule.RelationRewriter;
+import io.xskip.rule.Rewrites;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
@@ -34,7 +34,7 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
       if (plan instanceof Command) {
         settings.evaluate = false; // a command may write what it reads
       }
-      return new RelationRewriter(settings).rewritePlan(plan);
+      return new Rewrites(settings).rewritePlan(plan);
     } catch (Throwable t) {
       Failures.logFailure("the optimizer rule", t);
       if (settings != null && settings.strict) {

@@ -203,7 +203,7 @@ public final class FileRelation {
   private List<PartitionDirectory> list() {
     Seq<Expression> noFilters = (Seq<Expression>) new VectorBuilder<Expression>().result();
     return (List<PartitionDirectory>)
-        Scala.list(relation.location().listFiles(noFilters, noFilters));
+        Scala.list(SparkCompat.listFiles(relation.location(), noFilters, noFilters));
   }
 
   /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */
@@ -282,8 +282,8 @@ public final class FileRelation {
   }
 
   /**
-   * Returns the results of accumulators, one {@link AccumulatorSpec} a line, over {@link #subset},
-   * a row per part of a file.
+   * Returns the results of accumulators, one {@link AccumulatorFactory} a line, over {@link
+   * #subset}, a row per part of a file.
    */
   public Object accumulate(Object subset, String selection, String specs, String schemaJson)
       throws Exception {

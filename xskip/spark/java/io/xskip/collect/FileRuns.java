@@ -29,7 +29,7 @@ final class FileRuns implements Iterator<InternalRow> {
   // requested.
   private Object piece = null;
 
-  /** Creates the iterator; see {@link AccumulatorKernel} for the parameters. */
+  /** Creates the iterator; see {@link KernelFunction} for the parameters. */
   FileRuns(Iterator<?> pieces, String[] specs, int[] positions, Set<Integer> splitFiles) {
     this.pieces = pieces;
     this.splitFiles = splitFiles;
@@ -45,7 +45,7 @@ final class FileRuns implements Iterator<InternalRow> {
     columns = new int[count];
     int total = specs.length - count + 1; // a column for the ordinal, the counts and the times
     for (int i = 0; i < count; i++) {
-      AccumulatorSpec spec = new AccumulatorSpec(specs[i]);
+      AccumulatorFactory spec = new AccumulatorFactory(specs[i]);
       accumulators[i] = spec.create();
       columns[i] = positions[spec.column()];
       total += accumulators[i].width();

@@ -43,12 +43,12 @@ final class ScanRows {
   }
 
   /**
-   * Returns the results of accumulators, see {@link AccumulatorSpec}, over the rows, as a job that
-   * has yet to run.
+   * Returns the results of accumulators, see {@link AccumulatorFactory}, over the rows, as a job
+   * that has yet to run.
    */
   @SuppressWarnings("unchecked") // the kernel accepts an iterator over objects of any class
   RDD<InternalRow> accumulate(String[] specs) {
-    FlatMapFunction<?, InternalRow> kernel = new AccumulatorKernel(specs, positions, splitFiles());
+    FlatMapFunction<?, InternalRow> kernel = new KernelFunction(specs, positions, splitFiles());
     JavaRDD<Object> input = (JavaRDD<Object>) rows.toJavaRDD();
     return input.mapPartitions((FlatMapFunction<Iterator<Object>, InternalRow>) kernel).rdd();
   }

@@ -123,7 +123,8 @@ public final class IndexedFileIndex extends SimpleFileIndex
     List<PartitionDirectory> directories = new ArrayList<>();
     addIndexed(partitionFilters, answer, directories);
     if (listedIndex != null) {
-      Seq<PartitionDirectory> others = listedIndex.listFiles(partitionFilters, dataFilters);
+      Seq<PartitionDirectory> others =
+          SparkCompat.listFiles(listedIndex, partitionFilters, dataFilters);
       if (answer != null) {
         others = answer.filter(others, partitionSchema);
       }

@@ -212,7 +212,7 @@ final class PhysicalScan {
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */
   Seq<PartitionDirectory> listFiles() {
-    return index.listFiles(partitionFilters, dataFilters);
+    return SparkCompat.listFiles(index, partitionFilters, dataFilters);
   }
 
   /** Makes the next listing ask the indexes. */

@@ -13,7 +13,7 @@ final class FixedReader extends ColumnReader {
   FixedReader(Piece piece, TableColumn column, DataType type) {
     super(piece, column, type);
     file = top == Piece.NO_FILES ? null : new TableFile(piece, piece.path(column, "d"));
-    absent = FixedValues.absent(column);
+    absent = FixedKinds.absent(column);
   }
 
   @Override
@@ -36,7 +36,7 @@ final class FixedReader extends ColumnReader {
       file.read(from, data, missing * width, (count - missing) * width);
     }
     if (!column.kind.equals("SYMBOL")) {
-      return FixedValues.vector(column, type, data);
+      return FixedKinds.vector(column, type, data);
     }
     return symbols().vector(type, data, count, piece.folder);
   }

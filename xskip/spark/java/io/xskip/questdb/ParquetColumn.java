@@ -138,7 +138,7 @@ final class ParquetColumn {
 
   private ColumnVector fixed(int count) { // one class decides what is null, as in native files
     byte[] data = new byte[count * now.width];
-    byte[] absent = FixedValues.absent(now);
+    byte[] absent = FixedKinds.absent(now);
     for (int row = 0; row < count; row++) {
       int at = row * now.width;
       if (values != null && values.getCurrentDefinitionLevel() == present) {
@@ -152,7 +152,7 @@ final class ParquetColumn {
         values.consume();
       }
     }
-    return FixedValues.vector(now, type, data);
+    return FixedKinds.vector(now, type, data);
   }
 
   private void write(byte[] data, int at) {

@@ -32,17 +32,17 @@ final class AvroFields {
 
   /** Returns the text of the schema that a reader is given, or null if it is given none. */
   static String schemaText(Map<String, String> options) {
-    String text = ReadOptions.value(options, "avroSchema");
+    String text = OptionDigests.value(options, "avroSchema");
     if (text != null) {
       return text;
     }
-    String url = ReadOptions.value(options, "avroSchemaUrl");
+    String url = OptionDigests.value(options, "avroSchemaUrl");
     return url == null ? null : content(url);
   }
 
   private static String content(String url) {
     try {
-      return new String(ReadOptions.content(url), StandardCharsets.UTF_8);
+      return new String(OptionDigests.content(url), StandardCharsets.UTF_8);
     } catch (Throwable t) { // the option names no file that can be read
       return UNREADABLE;
     }

@@ -244,10 +244,11 @@ final class ReadColumns {
       return false;
     }
     boolean isForced =
-        ReadOptions.mention(options, ORC_BY_POSITION) || ReadSettings.isTrue(conf, ORC_BY_POSITION);
+        OptionDigests.mention(options, ORC_BY_POSITION)
+            || ReadSettings.isTrue(conf, ORC_BY_POSITION);
     String level = ReadSettings.effective(conf, ORC_LEVEL);
     boolean isOfColumns = level.isEmpty() || level.equals("1");
-    return isForced && !(isOfColumns && !ReadOptions.mention(options, ORC_LEVEL));
+    return isForced && !(isOfColumns && !OptionDigests.mention(options, ORC_LEVEL));
   }
 
   private boolean hasNullStructs(SQLConf conf) {
@@ -262,7 +263,7 @@ final class ReadColumns {
     if (!format.equals("csv")) {
       return null;
     }
-    String given = ReadOptions.value(options, CORRUPT_RECORD);
+    String given = OptionDigests.value(options, CORRUPT_RECORD);
     return given == null ? conf.columnNameOfCorruptRecord() : given;
   }
 }

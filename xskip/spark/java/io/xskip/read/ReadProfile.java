@@ -43,7 +43,7 @@ public final class ReadProfile {
       Object session,
       boolean hasZones) {
     this.format = format;
-    this.options = ReadOptions.of(options);
+    this.options = OptionDigests.of(options);
     this.columns = new ReadColumns(format, schema, this.options);
     this.partitionSchema = partitionSchema;
     this.session = session;
@@ -93,7 +93,7 @@ public final class ReadProfile {
     SQLConf relationConf = session == null ? activeConf : SparkCompat.conf(session);
     json.writeStringField("format", format);
     json.writeFieldName("options");
-    Json.writeStrings(json, ReadOptions.deciding(options));
+    Json.writeStrings(json, OptionDigests.deciding(options));
     json.writeFieldName("conf");
     SortedMap<String, String> conf = ReadSettings.values(activeConf, relationConf, hasTimes);
     if (threadConf != activeConf && threadConf != relationConf) {

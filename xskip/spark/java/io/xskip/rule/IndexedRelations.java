@@ -50,7 +50,7 @@ final class IndexedRelations {
    */
   LogicalPlan withIndex(DataSourceV2ScanRelation relation) throws Exception {
     List<IndexLocation> locations = locations(((FileScan) relation.scan()).fileIndex(), null);
-    return locations.isEmpty() ? relation : FileScanRewriter.rewrite(relation, locations, settings);
+    return locations.isEmpty() ? relation : FileScanBuilder.rewrite(relation, locations, settings);
   }
 
   /**

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * filters and calls of Python functions lie above a relation, then all conditions on columns of the
  * relation apply to the relation.
  */
-final class PythonFilterRewrite implements PlanRewrite {
+final class PythonFilterRewrite implements Rewrite {
   private final IndexedRelations relations;
 
   PythonFilterRewrite(IndexedRelations relations) {

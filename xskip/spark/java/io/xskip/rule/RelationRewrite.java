@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Rewrites relations of the first data source API, with or without the filter above them. */
-final class RelationRewrite implements PlanRewrite {
+final class RelationRewrite implements Rewrite {
   private final IndexedRelations relations;
 
   RelationRewrite(IndexedRelations relations) {

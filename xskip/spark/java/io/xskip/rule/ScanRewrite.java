@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** Rewrites scans of the second data source API. */
-final class ScanRewrite implements PlanRewrite {
+final class ScanRewrite implements Rewrite {
   private final IndexedRelations relations;
 
   ScanRewrite(IndexedRelations relations) {

@@ -6,6 +6,7 @@ import io.xskip.connection.HookState;
 import io.xskip.listing.IndexedFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.protocol.Answer;
+import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.Snapshots;
@@ -60,7 +61,7 @@ public final class ScanPruner {
     boolean hasConditions = !dataFilters.isEmpty() || !context.conditions().isEmpty();
     if (!hasConditions || !HookState.isActive()) {
       context.setLatest(Collections.<ScanRecord>emptyList());
-      return index.listFiles(partitionFilters, dataFilters);
+      return SparkCompat.listFiles(index, partitionFilters, dataFilters);
     }
     ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
     pruner.prune();
@@ -107,7 +108,7 @@ public final class ScanPruner {
 
   private void prune() {
     if (!(index instanceof IndexedFileIndex)) {
-      listing = index.listFiles(partitionFilters, dataFilters);
+      listing = SparkCompat.listFiles(index, partitionFilters, dataFilters);
     }
     try {
       applyAnswers();
@@ -118,7 +119,7 @@ public final class ScanPruner {
       }
     }
     if (listing == null) {
-      listing = index.listFiles(partitionFilters, dataFilters);
+      listing = SparkCompat.listFiles(index, partitionFilters, dataFilters);
     }
   }
 

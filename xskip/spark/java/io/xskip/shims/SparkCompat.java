@@ -10,6 +10,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.metrics.MetricsSystem;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -24,10 +25,17 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Product;
+import scala.collection.immutable.Seq;
 
 /** Access to parts of Spark that differ between its versions, and to the running context. */
 public final class SparkCompat {
   private SparkCompat() {}
+
+  /** Returns the files of an index that partition filters leave. */
+  public static Seq<PartitionDirectory> listFiles(
+      FileIndex index, Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return index.listFiles(partitionFilters, dataFilters);
+  }
 
   // The classes of sessions and of DataFrames differ between Spark 3 and 4, hence the reflection.
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from xskip.api.scan_reasons import reason_of
 from xskip.engine.decision import ScanTrace
-from xskip.errors import SettingError
 from xskip.expressions.shown_values import leaf_texts, text_with_values
-from xskip.metadatastore.commit_records import list_records
-from xskip.metadatastore.location import metadata_directory
 from xskip.protocol.scan_records import ExecutedScan, QueryRecord, ScanRecord
 from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.results.file_picture import Drawing
 from xskip.results.render import time_text
 from xskip.results.skipping_report import ScanReport, SkippingReport
-from xskip.settings import LOCATION, REPORT_VALUES
-from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.query.engine import SparkEngine
+from xskip.settings import REPORT_VALUES
 from xskip.spark.query.scan_files import ScanListing
+from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportMaker", "report_of"]
 
-_ONLY_PARTITIONS = "only filters on partition columns reach this scan, by which Spark itself selects files"
-_MAX_PARENTS = 32
 _REDACTION = "spark.sql.redaction.string.regex"
 
 
@@ -84,54 +78,12 @@ class ReportMaker:
     def _of(
         self, answered: Iterable[tuple[ScanRecord, int]], unanswered: Iterable[ExecutedScan], files: int = 0
     ) -> SkippingReport:
-        others = (_unanswered(_dataset(self._engine, scan), scan, self._reason(scan)) for scan in unanswered)
+        others = (
+            _unanswered(_dataset(self._engine, scan), scan, reason_of(self._engine, self._spark, scan))
+            for scan in unanswered
+        )
         shown = Shown(values=self._shows_values(), files=files)
         return SkippingReport((*_scan_reports(self._engine, answered, shown), *others))
-
-    def _reason(self, scan: ExecutedScan) -> str:
-        """Return why a scan asked no index."""
-        if scan.is_indexed:
-            return _ONLY_PARTITIONS if scan.is_partition_filtered else "no filter reaches this scan"
-        if scan.off:
-            return scan.off
-        if scan.refusal:
-            return f"xskip does not support {scan.refusal}"
-        if not scan.path:
-            return "Spark's partition pruning leaves no partition of the table"
-        with suppress(Exception):  # a report does not fail because of a hint
-            try:
-                self._engine.settings.of(self._spark, LOCATION)
-            except SettingError as error:
-                return str(error)
-            if self._has_index(scan.path):
-                return "the index did not exist when Spark planned this query; a new DataFrame uses it"
-        if self._engine.settings.or_default(self._spark, LOCATION):
-            return f"the dataset has no index below {LOCATION.key}, which replaces the indexes inside of datasets"
-        return f"the dataset has no index{self._elsewhere(scan.path)}"
-
-    def _has_index(self, path: str) -> bool:
-        """Return whether a path, or a directory above its partitions, has an index."""
-        hook, root = self._engine.hook, self._engine.hook.locations.normalized(path)
-        for _ in range(_MAX_PARENTS):
-            for location in hook.locations.of_path(self._spark, root):
-                if list_records(storage_for(hook, location.directory), location.directory):
-                    return True
-            root, _, name = root.rpartition("/")
-            if not root or "=" not in name:
-                return False
-        return False
-
-    def _elsewhere(self, path: str) -> str:
-        """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
-        with suppress(Exception):  # a report does not fail because of a hint
-            own = metadata_directory(self._engine.hook.locations.normalized(path), None)
-            if self._engine.indexes.knows(own):
-                return " any more: it was deleted, as an overwrite of the dataset does; call create() again"
-            folder = own.rpartition("/")[0]
-            found = storage_for(self._engine.hook, folder).directories(folder)
-            if found and own not in (each.rstrip("/") for each in found):
-                return " of this path, but one of another path: call adopt() if it was moved or copied"
-        return ""
 
     def _shows_values(self) -> bool:
         """Return whether reports show the values of filters. A session that redacts texts never shows values."""

@@ -20,7 +20,7 @@ from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.distributed_pruning import DistributedPruner
 from xskip.spark.query.extensions import extension_answers
-from xskip.spark.query.session_settings import SessionSettings
+from xskip.spark.query.setting_values import SettingValues
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ class SparkPlatform:
 
     def __init__(self, hook: Hook) -> None:
         self.hook = hook
-        self.settings = SessionSettings(hook)
+        self.settings = SettingValues(hook)
         self.jobs = DistributedPruner(hook)
         self._evaluations = EvaluationCache()
 

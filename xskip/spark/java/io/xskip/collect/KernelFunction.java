@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * The function that executors apply to the rows of a scan [JVM-AC-2]: it runs accumulators over
  * each file's run of rows.
  */
-public final class AccumulatorKernel implements FlatMapFunction<Object, InternalRow> {
+public final class KernelFunction implements FlatMapFunction<Object, InternalRow> {
   private static final long serialVersionUID = 1L;
 
   private final String[] specs;
@@ -17,10 +17,10 @@ public final class AccumulatorKernel implements FlatMapFunction<Object, Internal
   private final HashSet<Integer> splitFiles; // that several tasks read, or null if unknown
 
   /**
-   * Creates a kernel; {@code positions} are those of the columns of {@link AccumulatorSpec}, first
-   * the ordinal, in the scan's rows.
+   * Creates a kernel; {@code positions} are those of the columns of {@link AccumulatorFactory},
+   * first the ordinal, in the scan's rows.
    */
-  public AccumulatorKernel(String[] specs, int[] positions, HashSet<Integer> splitFiles) {
+  public KernelFunction(String[] specs, int[] positions, HashSet<Integer> splitFiles) {
     this.specs = specs;
     this.positions = positions;
     this.splitFiles = splitFiles;

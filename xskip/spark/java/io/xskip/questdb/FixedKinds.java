@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.apache.spark.sql.types.DataType;
 
 /** The kinds of columns whose values have a fixed width in column files. Rules: [QDB-TY-1]. */
-final class FixedValues {
-  private FixedValues() {}
+final class FixedKinds {
+  private FixedKinds() {}
 
   /** Returns the bytes of the value of a row that is older than a column. */
   static byte[] absent(TableColumn column) {

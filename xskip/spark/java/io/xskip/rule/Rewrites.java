@@ -18,17 +18,17 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
  * they come from the Filter above the relation. Neither does it pass conditions with Python
  * functions, which it evaluates between the relation and the Filter.
  */
-public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
+public final class Rewrites extends NodeRewriter<LogicalPlan> {
   private final SkippingSettings settings;
-  private final List<PlanRewrite> rewrites;
+  private final List<Rewrite> rewrites;
   private final PlanExpressions subqueries = new PlanExpressions(this);
 
-  public RelationRewriter(SkippingSettings settings) {
+  public Rewrites(SkippingSettings settings) {
     this.settings = settings;
     IndexedRelations relations = new IndexedRelations(settings);
     rewrites =
         Arrays.asList(
-            new PlanRewrite[] {
+            new Rewrite[] {
               new ScanRewrite(relations),
               new RelationRewrite(relations),
               new PythonFilterRewrite(relations)
@@ -49,8 +49,8 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
   }
 
   /** Returns the rewrite that handles a node, or null. */
-  private PlanRewrite rewriteOf(LogicalPlan node) {
-    for (PlanRewrite rewrite : rewrites) {
+  private Rewrite rewriteOf(LogicalPlan node) {
+    for (Rewrite rewrite : rewrites) {
       if (rewrite.matches(node)) {
         return rewrite;
       }
@@ -79,9 +79,9 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
    * and its original get the same file indexes.
    */
   private static final class PlanExpressions extends NodeRewriter<Expression> {
-    private final RelationRewriter relations;
+    private final Rewrites relations;
 
-    PlanExpressions(RelationRewriter relations) {
+    PlanExpressions(Rewrites relations) {
       this.relations = relations;
     }
 

@@ -23,8 +23,8 @@ import scala.Product;
  * Gives a skipping file index to the scans of the second data source API: case classes without a
  * common constructor.
  */
-final class FileScanRewriter {
-  private FileScanRewriter() {}
+final class FileScanBuilder {
+  private FileScanBuilder() {}
 
   /**
    * Returns a scan with a skipping file index, or the scan itself if this Spark has another

@@ -11,12 +11,12 @@ from xskip.spark.bridge.gateway import Hook
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings"]
+__all__ = ["SettingValues"]
 
 T = TypeVar("T")
 
 
-class SessionSettings:
+class SettingValues:
     """The settings of sessions, with values of the process for the sessions that do not set a key themselves."""
 
     def __init__(self, hook: Hook) -> None:

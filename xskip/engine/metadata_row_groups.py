@@ -22,8 +22,8 @@ from xskip.clauses.clause import (
     subjects,
 )
 from xskip.clauses.partition import PartitionClause
+from xskip.expressions.condition_reasons import Cause
 from xskip.expressions.predicate import IsNull
-from xskip.expressions.reasons import Cause
 from xskip.indexes.minmax import MinMaxClause
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionKey, Requirement

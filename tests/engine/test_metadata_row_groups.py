@@ -22,7 +22,7 @@ from tests.metadatastore.samples import (
 )
 from xskip.clauses.clause import AllOf, AnyOf, Clause
 from xskip.clauses.partition import PartitionClause
-from xskip.engine.row_group_pruning import RowGroups
+from xskip.engine.metadata_row_groups import RowGroups
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, ColumnComparison, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
 from xskip.indexes.minmax import MinMaxClause

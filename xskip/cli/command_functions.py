@@ -63,7 +63,7 @@ def with_indexes(call: Callable[[SkippingIndex, argparse.Namespace, list[Index]]
     """Return the function that runs an operation with the indexes that the arguments define, checked before Spark."""
 
     def run(arguments: argparse.Namespace) -> int:
-        from xskip.cli.definitions import wanted_indexes
+        from xskip.cli.index_definitions import wanted_indexes
 
         wanted = wanted_indexes(arguments)
         return of_index(lambda index, given: call(index, given, wanted))(arguments)

@@ -20,8 +20,8 @@ from xskip.metadatastore.snapshot import open_snapshot
 from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
-from xskip.spark.query import engine as engine_module
-from xskip.spark.query.engine import SparkEngine
+from xskip.spark.query import spark_engine as engine_module
+from xskip.spark.query.spark_engine import SparkEngine
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ package io.xskip.collect;
  * The description of an accumulator, in the form of [JVM-AC-1]; the type can be {@code
  * array<type>}.
  */
-final class AccumulatorSpec {
+final class AccumulatorFactory {
   private static final String ARRAY_PREFIX = "array<";
 
   private final String kind;
@@ -13,7 +13,7 @@ final class AccumulatorSpec {
   private final int limit;
   private final double logRate;
 
-  AccumulatorSpec(String text) {
+  AccumulatorFactory(String text) {
     String[] parts = text.split(":");
     kind = parts[0];
     column = Integer.parseInt(parts[1]);

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.query.fakes import FakeHook
 from xskip.errors import SettingError
 from xskip.settings import CHUNK_FILES
-from xskip.spark.query.session_settings import SessionSettings
+from xskip.spark.query.setting_values import SettingValues
 
 
 def session(**conf: str) -> SparkSession:
@@ -21,7 +21,7 @@ def session(**conf: str) -> SparkSession:
 
 def test_a_session_comes_before_the_process_and_the_process_before_the_default() -> None:
     fake = FakeHook()
-    settings = SessionSettings(fake.hook)
+    settings = SettingValues(fake.hook)
     assert settings.of(session(), CHUNK_FILES) == CHUNK_FILES.default
     settings.set_process_wide(CHUNK_FILES.key, "7")
     assert settings.of(session(), CHUNK_FILES) == 7
@@ -33,4 +33,4 @@ def test_a_session_comes_before_the_process_and_the_process_before_the_default()
 
 def test_an_invalid_value_is_an_error() -> None:
     with pytest.raises(SettingError, match="chunkFiles"):
-        SessionSettings(FakeHook().hook).of(session(**{CHUNK_FILES.key: "none"}), CHUNK_FILES)
+        SettingValues(FakeHook().hook).of(session(**{CHUNK_FILES.key: "none"}), CHUNK_FILES)

@@ -12,8 +12,8 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
 
 /** The reader options of a relation, as they decide how its files are read. */
-final class ReadOptions {
-  private ReadOptions() {}
+final class OptionDigests {
+  private OptionDigests() {}
 
   /** Returns a copy of options, a Java or Scala map of strings or null. */
   static SortedMap<String, String> of(Object options) {
