@@ -60,9 +60,10 @@ def _known_names(look_up: Callable[[Any, str], Any]) -> Callable[[Any, str], Any
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Yield the Spark session that all tests share."""
     home = tmp_path_factory.mktemp("spark")
-    # each job carries all settings of Hadoop, and more than half of them are defaults of YARN, which no test uses
+    # each job carries all settings of Hadoop, and most of them are defaults of services that no test uses
     (home / "classpath").mkdir()
-    (home / "classpath" / "yarn-default.xml").write_text("<configuration/>")
+    for service in ("yarn", "hdfs", "mapred"):
+        (home / "classpath" / f"{service}-default.xml").write_text("<configuration/>")
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("xskip tests")
@@ -72,6 +73,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
+        .config("spark.broadcast.blockSize", "64k")  # the size of a buffer, which most broadcasts do not fill
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
