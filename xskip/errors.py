@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from xskip.hints import Call, Method, Phrase, Words, joined
+
 __all__ = [
     "ArgumentError",
     "CollectError",
@@ -35,8 +37,13 @@ __all__ = [
     "XskipError",
     "did_you_mean",
     "error_text",
+    "message_of",
+    "or_none",
     "shown",
+    "statement_of",
 ]
+
+_CREATE = Call("create", "[...]")
 
 
 class XskipError(Exception):
@@ -75,11 +82,7 @@ class XskipError(Exception):
         self.found = found
         self.expected = expected
         self.hint = hint
-        parts = [
-            f"{name}: {value}" for name, value in (("where", where), ("found", found), ("expected", expected)) if value
-        ]
-        message = f"{what} ({'; '.join(parts)})" if parts else what
-        super().__init__(f"{message}; {hint}" if hint else message)
+        super().__init__(str(message_of(self)))
 
 
 class ArgumentError(XskipError, TypeError, ValueError):
@@ -126,7 +129,7 @@ class MetadataNotFoundError(XskipError, LookupError):
         -------
         MetadataNotFoundError
         """
-        return cls("there is no index", where=where, hint="call create([...]) first")
+        return cls("there is no index", where=where, hint=Words("{} first", _CREATE))
 
     @classmethod
     def at_dataset(cls, where: str) -> MetadataNotFoundError:
@@ -143,7 +146,7 @@ class MetadataNotFoundError(XskipError, LookupError):
         """
         return cls(
             "there is no index", where=where,
-            hint="call create([...]) first, and again after an overwrite of the dataset, which deletes the index in it",
+            hint=Words("{} first, and again after an overwrite of the dataset, which deletes the index in it", _CREATE),
         )  # fmt: skip
 
     @classmethod
@@ -162,7 +165,7 @@ class MetadataNotFoundError(XskipError, LookupError):
         return cls(
             "the index is gone: this process has built or used it, and it was deleted since", where=where,
             expected="an index, which an overwrite of the dataset deletes: mode(\"overwrite\"), INSERT OVERWRITE",
-            hint="call create([...]) again; indexes below spark.xskip.metadata.location outlive an overwrite",
+            hint=Words("{} again; indexes below spark.xskip.metadata.location outlive an overwrite", _CREATE),
         )  # fmt: skip
 
     @classmethod
@@ -180,7 +183,9 @@ class MetadataNotFoundError(XskipError, LookupError):
         """
         return cls(
             "there is no index of this path, but one of another path", where=folder,
-            hint="call adopt() if the dataset was moved or copied, or create([...])",
+            hint=Words(
+                "{} if the dataset was moved or copied, or {}", Call("adopt"), Method("create", "[...]")
+            ),
         )  # fmt: skip
 
     @classmethod
@@ -198,7 +203,7 @@ class MetadataNotFoundError(XskipError, LookupError):
         """
         return cls(
             "there is no index, because its first commit record was removed", where=folder,
-            hint="restore the record from a backup, or call create([...])",
+            hint=Words("restore the record from a backup, or {}", _CREATE),
         )  # fmt: skip
 
 
@@ -248,7 +253,7 @@ class IndexDroppedError(CommitConflictError):
         """
         return cls(
             "the index was dropped before this commit", where=where,
-            hint="call refresh() on the new index, or create() if there is no index",
+            hint=Words("{} on the new index, or {} if there is no index", Call("refresh"), Method("create")),
         )  # fmt: skip
 
 
@@ -313,8 +318,29 @@ def error_text(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
+def statement_of(error: XskipError) -> Words:
+    """Return what an error says without its hint.
+
+    >>> statement_of(MetadataNotFoundError.at("/lake/events"))
+    'there is no index (where: /lake/events)'
+    """
+    named = (("where", error.where), ("found", error.found), ("expected", error.expected))
+    parts = [Words("{}: {}", name, part) for name, part in named if part]
+    return Words("{} ({})", error.what, joined("; ", parts)) if parts else Words("{}", error.what)
+
+
+def message_of(error: XskipError) -> Words:
+    """Return what an error says with its hint, which is the text of the error.
+
+    >>> message_of(MetadataNotFoundError.at("/lake/events")).shell
+    'there is no index (where: /lake/events); run xskip create first'
+    """
+    statement = statement_of(error)
+    return Words("{}; {}", statement, error.hint) if error.hint else statement
+
+
 def shown(value: object) -> str:
-    """Return a short text of an argument with its type.
+    """Return a short text of an argument; the words of Python name its type.
 
     >>> shown(5), shown(None), shown([5])
     ('5, of type int', 'None', 'an object of type list')
@@ -324,5 +350,14 @@ def shown(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if isinstance(value, (str, int, float)):
-        return f"{value!r:.100}, of type {type(value).__name__}"
+        return Words("{:.100}{}", repr(value), Phrase(f", of type {type(value).__name__}", ""))
     return f"an object of type {type(value).__name__}"
+
+
+def or_none(expected: str) -> Words:
+    """Return what an argument is expected to be, if Python can also pass None.
+
+    >>> or_none("a number"), or_none("a number").shell
+    ('a number, or None', 'a number')
+    """
+    return Words("{}{}", expected, Phrase(", or None", ""))

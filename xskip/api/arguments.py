@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean, shown
+from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean, or_none, shown
 from xskip.expressions.operands import join_path, split_path
+from xskip.hints import Argument, Phrase, Words
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
 from xskip.settings import seconds_of
@@ -84,7 +85,11 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         expected = " or ".join(map(repr, choices))
         hint = did_you_mean(value, choices) if isinstance(value, str) else None
-        raise ArgumentError(f"{name} has an invalid value", found=repr(value), expected=expected, hint=hint)
+        raise ArgumentError(_invalid(name), found=repr(value), expected=expected, hint=hint)
+
+
+def _invalid(name: str) -> Words:
+    return Words("{} has an invalid value", Argument(name))
 
 
 def check_version(version: object) -> None:
@@ -101,21 +106,20 @@ def check_count(name: str, value: object) -> None:
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(
-            f"{name} has an invalid value", found=shown(value), expected="a whole number of at least 1, or None"
-        )
+        raise ArgumentError(_invalid(name), found=shown(value), expected=or_none("a whole number of at least 1"))
 
 
 def check_seed(seed: object) -> None:
     """Raise an error unless an argument is a whole number that a generator of random numbers takes."""
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise ArgumentError("seed has an invalid value", found=shown(seed), expected="a whole number of at least 0")
+        raise ArgumentError(_invalid("seed"), found=shown(seed), expected="a whole number of at least 0")
 
 
-def check_text(name: str, value: object) -> None:
-    """Raise an error unless an argument is a text that is not empty."""
+def check_text(name: str | Phrase, value: object) -> None:
+    """Raise an error unless an argument is a text that is not empty; a phrase is the name of one without a flag."""
     if not isinstance(value, str) or not value:
-        raise ArgumentError(f"{name} is not a text", found=shown(value), expected="a text that is not empty")
+        what = Words("{} is not a text", Argument(name) if isinstance(name, str) else name)
+        raise ArgumentError(what, found=shown(value), expected="a text that is not empty")
 
 
 def check_texts(name: str, value: object, example: str) -> None:
@@ -125,7 +129,7 @@ def check_texts(name: str, value: object, example: str) -> None:
     wrong = [each for each in found if not isinstance(each, str)]
     if wrong or not is_list:
         raise ArgumentError(
-            f"{name} is not a list of texts",
+            Words("{} is not a list of texts", Argument(name)),
             found=shown(wrong[0] if wrong else value),
             expected=f"such as [{example!r}]",
         )
@@ -164,7 +168,7 @@ def check_labels(labels: object) -> dict[str, str]:
 def check_flag(name: str, value: object) -> None:
     """Raise an error unless an argument is True or False."""
     if not isinstance(value, bool):
-        raise ArgumentError(f"{name} has an invalid value", found=shown(value), expected="True or False")
+        raise ArgumentError(_invalid(name), found=shown(value), expected="True or False")
 
 
 def check_builder(builder: object) -> None:
@@ -184,9 +188,8 @@ def check_time(name: str, value: object) -> float:
     """Return the seconds of a time in Spark's form, which has a unit."""
     seconds = seconds_of(value) if isinstance(value, str) else None
     if seconds is None:
-        raise ArgumentError(
-            f"{name} is not a time with a unit", found=shown(value), expected="a time such as '30min', '12h' or '1d'"
-        )
+        what = Words("{} is not a time with a unit", Argument(name))
+        raise ArgumentError(what, found=shown(value), expected="a time such as '30min', '12h' or '1d'")
     return seconds
 
 

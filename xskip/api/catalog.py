@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.api.arguments import check_flag, check_version
-from xskip.errors import DatasetError, MetadataNotFoundError, XskipError
+from xskip.errors import DatasetError, MetadataNotFoundError, XskipError, message_of
 from xskip.indexing.commit_attempts import retry_conflicts
 from xskip.indexing.source import base_location
 from xskip.metadatastore.maintenance.migrate import Migration
@@ -125,5 +125,5 @@ def migrate_all(
         except MetadataNotFoundError:
             continue
         except XskipError as error:
-            results.append(MigrationResult(directory, (), version, 0, 0.0, dry_run, problem=str(error)))
+            results.append(MigrationResult(directory, (), version, 0, 0.0, dry_run, problem=message_of(error)))
     return tuple(results)

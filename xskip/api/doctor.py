@@ -10,7 +10,8 @@ from xskip.api.catalog import list_indexes
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import explain
 from xskip.api.session import MINIMUM_JAVA
-from xskip.errors import MetadataNotFoundError, XskipError
+from xskip.errors import MetadataNotFoundError, XskipError, statement_of
+from xskip.hints import Phrase, Words
 from xskip.indexes import MinMax
 from xskip.indexing.source import base_location
 from xskip.metadatastore.missing_index import no_index
@@ -90,9 +91,10 @@ def _guarded(name: str, run: Callable[[], Iterable[Check]]) -> list[Check]:
     """Run checks; an error is a failure of the check."""
     try:
         return list(run())
+    except XskipError as error:
+        return [Check(name, "failure", statement_of(error), error.hint or "")]
     except Exception as error:  # noqa: BLE001 - a diagnosis reports errors
-        hint = error.hint or "" if isinstance(error, XskipError) else ""
-        return [Check(name, "failure", reason(error).removesuffix(f"; {hint}"), hint)]
+        return [Check(name, "failure", reason(error))]
 
 
 def _not_checked(name: str) -> Check:
@@ -130,7 +132,7 @@ def _avro(spark: SparkSession, engine: SparkEngine) -> Check:
             clone.read.format("avro").schema("a int").load(f"file:{folder}")
         except spark_errors() as error:
             package = spark_package("avro")
-            advice = f"for Avro files, start Spark with --packages {package}"
+            advice = Words("for Avro files, {}", Phrase(f"start Spark with --packages {package}", "use --avro"))
             said = first_line(error)
             found = "spark-avro is missing" if "Failed to find data source: avro" in said else said
             return Check("spark-avro", "warning", found, advice)
@@ -171,7 +173,7 @@ def _file_systems(spark: SparkSession, engine: SparkEngine, path: str | None) ->
             count = len(storage.list(directory)) + len(storage.directories(directory))
         except Exception as error:  # noqa: BLE001 - a diagnosis reports errors
             advice = (error.hint if isinstance(error, XskipError) else None) or "check the address and its jar"
-            yield Check("file system", "failure", f"{what} at {place}: {reason(error)}", advice)
+            yield Check("file system", "failure", Words("{} at {}: {}", what, place, reason(error)), advice)
         else:
             if count or place != path:
                 yield Check("file system", "ok", f"{what} at {directory}: {count} entries")
@@ -209,7 +211,7 @@ def _tried(session: SparkSession, engine: SparkEngine, root: str) -> Check:
     if rows != 5:
         return Check("round trip", "failure", f"a query returned {rows} rows instead of 5", "report this as a defect")
     if (scan.kept, scan.files) != (1, 2):
-        found = f"a query read {scan.kept} of {scan.files} files instead of 1 of 2: {scan.problem}"
+        found = Words("a query read {} of {} files instead of 1 of 2: {}", scan.kept, scan.files, scan.problem)
         return Check("round trip", "failure", found, "report this with the output of xskip.explain(df)")
     return Check("round trip", "ok", f"wrote, indexed and queried {root}: 1 of 2 files read")
 
@@ -251,7 +253,7 @@ def _state(path: str, index: SkippingIndex) -> Check:
     found = ", ".join([f"{path}: {status.indexed:,} files indexed", *(f"{count:,} {name}" for name, count in rows)])
     if status.problem:
         advice = "read the dataset as it was indexed, or drop the index and create it again"
-        return Check("index", "warning", f"{found}; queries do not use it: {status.problem}", advice)
+        return Check("index", "warning", Words("{}; queries do not use it: {}", found, status.problem), advice)
     if not status.up_to_date:
         return Check("index", "warning", found, status.remedy)
     return Check("index", "ok", found)

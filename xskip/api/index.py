@@ -23,6 +23,7 @@ from xskip.api.arguments import (
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import IndexInspection
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
+from xskip.hints import Call, Method, Words
 from xskip.indexes import Index
 from xskip.indexing.builder import Build, OnError
 from xskip.indexing.commit_attempts import Collected
@@ -244,7 +245,10 @@ class SkippingIndex(IndexInspection):
             if find_live(source.storage, source.directory) is not None:
                 raise IndexExistsError(
                     "the dataset already has an index", where=source.directory,
-                    hint="call refresh() to bring it up to date, add([...]) to add to it, or drop() before create()",
+                    hint=Words(
+                        "{} to bring it up to date, {} to add to it, or {} before {}",
+                        Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
+                    ),
                 )  # fmt: skip
         write_options = new_write_options(self._spark, engine, version)
         check_keys(write_options, planned)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from xskip.errors import SettingError
+from xskip.errors import SettingError, message_of
+from xskip.hints import Call, Words
 from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.location import metadata_directory
 from xskip.protocol.scan_records import ExecutedScan
@@ -36,12 +37,12 @@ def reason_of(engine: SparkEngine, spark: SparkSession, scan: ExecutedScan) -> s
         try:
             engine.settings.of(spark, LOCATION)
         except SettingError as error:
-            return str(error)
+            return message_of(error)
         if _has_index(engine, spark, scan.path):
             return "the index did not exist when Spark planned this query; a new DataFrame uses it"
     if engine.settings.or_default(spark, LOCATION):
         return f"the dataset has no index below {LOCATION.key}, which replaces the indexes inside of datasets"
-    return f"the dataset has no index{_elsewhere(engine, scan.path)}"
+    return Words("the dataset has no index{}", _elsewhere(engine, scan.path))
 
 
 def _has_index(engine: SparkEngine, spark: SparkSession, path: str) -> bool:
@@ -62,9 +63,10 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
     with suppress(Exception):  # a report does not fail because of a hint
         own = metadata_directory(engine.hook.locations.normalized(path), None)
         if engine.indexes.knows(own):
-            return " any more: it was deleted, as an overwrite of the dataset does; call create() again"
+            why = " any more: it was deleted, as an overwrite of the dataset does; {} again"
+            return Words(why, Call("create"))
         folder = own.rpartition("/")[0]
         found = storage_for(engine.hook, folder).directories(folder)
         if found and own not in (each.rstrip("/") for each in found):
-            return " of this path, but one of another path: call adopt() if it was moved or copied"
+            return Words(" of this path, but one of another path: {} if it was moved or copied", Call("adopt"))
     return ""

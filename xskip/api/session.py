@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_builder, check_text, check_texts
-from xskip.errors import ArgumentError, JavaNotFoundError
+from xskip.errors import ArgumentError, JavaNotFoundError, or_none
 from xskip.expressions.udf import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
@@ -197,7 +197,7 @@ def use_kms(client: KmsClient | None) -> None:
     if not (client is None or hasattr(client, "wrap") or hasattr(client, "wrap_key")):
         raise ArgumentError(
             "the object is no client of a key management service", found=f"an object of type {type(client).__name__}",
-            expected="an object with the methods wrap and unwrap, or None",
+            expected=or_none("an object with the methods wrap and unwrap"),
         )  # fmt: skip
     encryption.use_kms(client)
     forget_indexes()
@@ -244,7 +244,7 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
         raise ArgumentError(
             "implies is no function",
             found=f"an object of type {type(implies).__name__}",
-            expected="a function, or None",
+            expected=or_none("a function"),
         )
     engine = engine_of(spark)
     identity = engine.hook.queries.identity(function)

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from xskip.cli import interrupts
 from xskip.cli.parser import make_parser
-from xskip.cli.shell_words import in_shell_words
-from xskip.errors import XskipError
+from xskip.errors import XskipError, message_of
+from xskip.hints import in_shell_words
 
 __all__ = ["main"]
 
@@ -93,4 +93,4 @@ def _show_error(error: XskipError, *, as_json: bool) -> None:
         told = {name: in_shell_words(text) for name, text in parts.items() if text}
         print(json.dumps({"error": {"type": type(error).__name__, **told}}, indent=1))
     else:
-        print(f"xskip: {in_shell_words(str(error))}", file=sys.stderr)
+        print(f"xskip: {message_of(error).shell}", file=sys.stderr)

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from xskip.cli.shell_words import in_shell_words
 from xskip.results.file_list import FileList
 from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.results.render import shell_text
 from xskip.results.skipping_report import SkippingReport
 
 __all__ = ["show"]
@@ -22,9 +22,9 @@ def show(arguments: argparse.Namespace, result: object) -> None:
     elif isinstance(result, Mapping):
         print("\n".join(f"{name}  {_text(value)}" for name, value in result.items()))
     elif isinstance(result, tuple):
-        print("\n\n".join(map(str, result)) or "no index")
+        print("\n\n".join(map(shell_text, result)) or "no index")
     else:
-        print(in_shell_words(str(result)))
+        print(shell_text(result))
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,7 @@ from xskip.api.session import enable
 from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
 from xskip.quixlake.results import LakeTable, TimeRange, shown_key
-from xskip.results.render import text_table
+from xskip.results.render import shell_text, text_table
 from xskip.settings import seconds_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run_quix(spark: SparkSession, arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         print(json.dumps(_plain(result), indent=1, default=str))
     else:
-        print(result)
+        print(shell_text(result))
     return int(arguments.quix in ("check", "validate") and isinstance(result, LakeTable) and len(result) > 0)
 
 

@@ -17,7 +17,7 @@ from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import DatasetUsage, UsageLog
 from xskip.engine.warning_log import WarningLog
-from xskip.errors import XskipError
+from xskip.errors import XskipError, message_of
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
@@ -192,7 +192,7 @@ def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
 
 def _missing_index(storage: Storage, location: IndexLocation) -> str:
     """Return the problem of a location without an index; empty if the index was dropped after Spark had listed it."""
-    return str(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
+    return message_of(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
 
 
 def _secret_columns(snapshot: Snapshot) -> frozenset[str]:

@@ -13,6 +13,7 @@ from xskip.engine.decision import Decision
 from xskip.engine.ports import Platform
 from xskip.engine.warning_log import WarningLog
 from xskip.errors import XskipError
+from xskip.hints import Call, Words
 from xskip.metadatastore.index_search import index_directories
 from xskip.metadatastore.snapshot import KnownFiles, Snapshot, open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
@@ -39,11 +40,11 @@ _MAX_FORMER = 4
 def driver_only_reason(snapshot: Snapshot) -> str:
     """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
     if not snapshot.is_ours:
-        return "another program has written the metadata; call refresh()"
+        return Words("another program has written the metadata; {}", Call("refresh"))
     if any(file.schema.encryption is not None for file in snapshot.metadata_files):
         return "the metadata is encrypted, and only the driver has the keys"
     if any(rules_of(file.schema.version).serialised for file in snapshot.metadata_files):
-        return "the metadata version uses serialised objects; call migrate()"
+        return Words("the metadata version uses serialised objects; {}", Call("migrate"))
     return ""
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "UnansweredCondition",
     "UnreadableMetadata",
     "UnsupportedNode",
+    "words_of",
 ]
 
 
@@ -187,3 +188,8 @@ Reason = (
     | OtherReason
     | Cause
 )
+
+
+def words_of(reason: Reason) -> str:
+    """Return the text of a reason, which can have words for the command line."""
+    return reason.text if isinstance(reason, OtherReason) else str(reason)

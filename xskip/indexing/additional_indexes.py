@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import IndexExistsError
+from xskip.hints import Phrase, Words
 from xskip.indexes import Index
 from xskip.indexing.builder import Build
 from xskip.indexing.collection import chunks_of, collect, collector_of
@@ -117,7 +118,9 @@ class Extension(Update):
             if each.definition.key in present:
                 raise IndexExistsError(
                     "the dataset already has this index", where=source.directory, found=str(each.definition),
-                    hint="to change its parameters, remove() the index first",
+                    hint=Words(
+                        "to change its parameters, {} first", Phrase("remove() the index", "run xskip remove")
+                    ),
                 )  # fmt: skip
         planned, write_options = (*build.planned, *added), self._with_footer_key(build.write_options, added)
         if any(each.definition.key_label for each in added):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import DatasetError, IndexDefinitionError, IndexExistsError, MetadataNotFoundError
+from xskip.hints import Call, Method, Phrase, Words
 from xskip.indexing.planning import plan_existing
 from xskip.indexing.source import Source, check_reading
 from xskip.metadata.data_files import compare_files, table_identifier
@@ -27,6 +28,9 @@ from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["Adoption"]
+
+_CREATE = Call("create", "[...]")
+_FORMER = Phrase("pass the former path of the dataset", "name the former directory with --former")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class Adoption:
         source = self.source
         if find_live(source.storage, source.directory) is not None:
             raise IndexExistsError(
-                "the dataset already has an index", where=source.directory, hint="drop() it before adopt()"
-            )
+                "the dataset already has an index", where=source.directory,
+                hint=Words("{} before {}", Phrase("drop() it", "run xskip drop"), Method("adopt")),
+            )  # fmt: skip
         snapshot = self._former(former)
         assert snapshot.record is not None
         check_reading(source, snapshot)
@@ -63,7 +68,7 @@ class Adoption:
             raise DatasetError(
                 "no file is as the former index describes it", where=source.root,
                 found=f"{len(moved):,} indexed files, each with another name, size or time",
-                hint="copy the files with their times, as cp -p and rsync -t do, or call create([...])",
+                hint=Words("copy the files with their times, as cp -p and rsync -t do, or {}", _CREATE),
             )  # fmt: skip
         adopted = self._completed(moved.take(pa.array(np.flatnonzero(alive))), listed, snapshot)
         self._commit(adopted, snapshot)
@@ -79,16 +84,14 @@ class Adoption:
         if not found:
             raise MetadataNotFoundError(
                 "there is no index to adopt", where=f"{self.source.root}/{INDEX_DIRECTORY}",
-                hint="pass the former path of the dataset, or call create([...])",
+                hint=Words("{}, or {}", _FORMER, _CREATE),
             )  # fmt: skip
         if len(found) > 1:
             roots = ", ".join(sorted(s.record.root for s in found if s.record))
-            raise IndexDefinitionError(
-                "there are several indexes to adopt", found=roots, hint="pass the former path of the dataset"
-            )
+            raise IndexDefinitionError("there are several indexes to adopt", found=roots, hint=Words("{}", _FORMER))
         (snapshot,) = found
         if not snapshot.is_ours:
-            raise IndexDefinitionError("another program has built the index", hint="call create([...])")
+            raise IndexDefinitionError("another program has built the index", hint=Words("{}", _CREATE))
         return snapshot
 
     def _candidates(self, former: str | None) -> Iterator[str]:

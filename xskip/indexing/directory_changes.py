@@ -27,6 +27,7 @@ from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
 from xskip.clauses.partition import column_of
 from xskip.errors import DatasetError
+from xskip.hints import Call, Words
 from xskip.metadata.data_files import DataFiles, compare_files, is_hidden, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
@@ -114,7 +115,7 @@ def diff_files(table: MetadataTable, root: str, found: LocalFiles | None) -> Dir
 
 def _demand_distinct(names: pa.Array, root: str) -> None:
     if pc.count_distinct(names).as_py() < len(names):
-        raise DatasetError("the index lists a file twice", where=root, hint="call refresh() first")
+        raise DatasetError("the index lists a file twice", where=root, hint=Words("{} first", Call("refresh")))
 
 
 class _Known:

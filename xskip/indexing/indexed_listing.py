@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.expressions.operands import in_backticks
+from xskip.hints import Argument, Call, Words
 from xskip.indexing.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.indexing.reader import PathReader, Reader
 from xskip.indexing.source import check_dataset, chosen_location
@@ -181,7 +182,7 @@ class IndexedListing:
                 raise DatasetError(
                     "a column has the name of a partition column, but other values or another type",
                     where=self.reader.path, found=f"{field.name} {field.dataType.simpleString()}",
-                    expected=kind.simpleString(), hint="read the dataset without trust_listing",
+                    expected=kind.simpleString(), hint=Words("read the dataset without {}", Argument("trust_listing")),
                 )  # fmt: skip
         return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
@@ -229,7 +230,7 @@ def _load(engine: SparkEngine, snapshot: Snapshot, location: IndexLocation, read
     if outside:
         raise DatasetError(
             "the index lists files outside of the dataset", where=location.directory, found=f"{outside:,} of them",
-            expected=f"files below {location.root}", hint="call refresh() first",
+            expected=f"files below {location.root}", hint=Words("{} first", Call("refresh")),
         )  # fmt: skip
     return table
 
@@ -250,7 +251,7 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
     if not snapshot.is_ours or record is None or record.read_profile is None:
         raise IndexDefinitionError(
             "metadata of another program does not contain file sizes", where=location.directory,
-            hint="call refresh() first",
+            hint=Words("{} first", Call("refresh")),
         )  # fmt: skip
     if record.read_profile.format != reader.format.lower():
         raise IndexDefinitionError(
@@ -262,7 +263,7 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
         raise IndexDefinitionError(
             "the metadata does not contain the partitions of files",
             where=location.directory, found=f"version {oldest}",
-            hint=f"call migrate({CURRENT_VERSION}) first",
+            hint=Words("{} first", Call("migrate", str(CURRENT_VERSION))),
         )  # fmt: skip
     if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.metadata_files):
         raise IndexDefinitionError(
@@ -288,7 +289,9 @@ def _demand_no_log(engine: SparkEngine, directory: str) -> None:
     """Raise an error if a directory has the log of a stream, which Spark reads instead of the directory."""
     if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
         raise DatasetError(
-            "the directory contains the file log of a streaming query", where=directory, hint="omit trust_listing"
+            "the directory contains the file log of a streaming query",
+            where=directory,
+            hint=Words("omit {}", Argument("trust_listing")),
         )
 
 

@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from xskip.data_systems import DATA_SYSTEMS
 from xskip.errors import DatasetError
+from xskip.hints import Phrase, Words
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors, what_failed
-from xskip.spark.bridge.packages import spark_package
+from xskip.spark.bridge.packages import FILE_SYSTEM_PACKAGE, spark_package, with_package
 from xskip.spark.bridge.sessions import active_session
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
@@ -165,10 +166,9 @@ def _opened(session: SparkSession, read: Callable[[], DataFrame], name: str, fmt
 def _hint(said: str, fmt: str) -> str | None:
     """Return what to do about a source, a file system or files that Spark lacks, or None if the error says it."""
     if "Failed to find data source: avro" in said:
-        hint = f"start Spark with --packages {spark_package('avro')}"
         by_other = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM before the program
         configured = ", or call xskip.configure(SparkSession.builder) before the first session of the process"
-        return hint if by_other else hint + configured
+        return Words("{}{}", with_package(spark_package("avro")), Phrase("" if by_other else configured, ""))
     if missing := _MISSING_SOURCE.search(said):
         close = difflib.get_close_matches(missing[1], _FORMATS, 1)
         return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"
@@ -177,9 +177,10 @@ def _hint(said: str, fmt: str) -> str | None:
     if "PARSE_SYNTAX_ERROR" in said and not fmt:
         return "name a table of the catalog; for the files of a directory, use SkippingIndex.for_path()"
     if "UNABLE_TO_INFER_SCHEMA" in said:
-        return f"write files of the format {fmt} first, or pass their schema" if fmt else None
+        another = Phrase("pass their schema", "name another format with --format")
+        return Words("write files of the format {} first, or {}", fmt, another) if fmt else None
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:
-        return "check the scheme of the path, and start Spark with the package of its file system"
+        return Words("check the scheme of the path, and {}", FILE_SYSTEM_PACKAGE)
     if "UnknownHostException" in said:
         return "check the address of the file system"
     if "Permission denied" in said or "AccessControlException" in said:
@@ -190,9 +191,10 @@ def _hint(said: str, fmt: str) -> str | None:
 def _hint_at_file(file: str, fmt: str) -> str:
     """Return what to do about a file that Spark does not read as a format; the ending of its name can name another."""
     if other := _other_format(file, fmt):
-        return f"did you mean the format {other}?"
+        return Words("{}", Phrase(f"did you mean the format {other}?", f"use --format {other}"))
     damaged = "repair or remove the file"
-    return f"check that the format is {fmt}; if the file is damaged, {damaged}" if fmt else damaged
+    another = Phrase("", ", or name another with --format")
+    return Words("check that the format is {}{}; if the file is damaged, {}", fmt, another, damaged) if fmt else damaged
 
 
 def _other_format(file: str, fmt: str) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from xskip.data_systems import system_of
 from xskip.errors import DatasetError
+from xskip.hints import Argument, Words
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, compare, listing_from_index
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
@@ -83,7 +84,7 @@ def trusted(spark: SparkSession, engine: SparkEngine, reader: Reader, recheck: S
             if (system := system_of(kind)) and not system.has_files:
                 raise DatasetError(
                     f"an index cannot replace the listing of {system.dataset}", where=reader.path,
-                    hint="omit trust_listing: xskip lists no directory of the dataset",
+                    hint=Words("omit {}: xskip lists no directory of the dataset", Argument("trust_listing")),
                 )  # fmt: skip
             return listing_from_index(spark, engine, reader, recheck)
         case TableReader():

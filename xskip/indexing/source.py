@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableError, MetadataCorruptError
+from xskip.hints import Call, Words, joined
 from xskip.indexing.reader import FrameReader, TableReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
@@ -234,7 +235,7 @@ def require_collected(source: Source) -> Snapshot:
     if not snapshot.is_ours:
         raise IndexDefinitionError(
             "another program has collected statistics of the index", where=source.directory,
-            hint="call refresh(), which reads all files and collects the statistics anew",
+            hint=Words("{}, which reads all files and collects the statistics anew", Call("refresh")),
         )  # fmt: skip
     return snapshot
 
@@ -264,10 +265,11 @@ def check_reading(source: Source, snapshot: Snapshot) -> None:
     """Raise an error if the dataset is read in another way than when the index was built."""
     found = reading_differences(source, snapshot)
     if found:
-        raise _read_differently(source, found, "read the dataset as before, or call refresh()")
+        raise _read_differently(source, found, Words("read the dataset as before, or {}", Call("refresh")))
 
 
 def _read_differently(source: Source, found: Sequence[str], hint: str) -> IndexDefinitionError:
     return IndexDefinitionError(
-        "the dataset is read differently than when it was indexed", where=source.root, found="; ".join(found), hint=hint
-    )
+        "the dataset is read differently than when it was indexed", where=source.root, found=joined("; ", found),
+        hint=hint,
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 from xskip.data_systems import DATA_SYSTEMS
 from xskip.expressions.operands import join_path, split_path
+from xskip.hints import Call, Words
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
 from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns
 
@@ -54,14 +55,14 @@ _NO_ZONE = "none"
 #: The formats for which a record without the text of a schema proves that no column has a property.
 _WITHOUT_TEXT = ("parquet", "avro", *(system.format for system in DATA_SYSTEMS))
 #: The difference of a record from before records had columns.
-LEGACY = "the record of the index does not say how its columns were read; call refresh(), which renews it"
+LEGACY = Words("the record of the index does not say how its columns were read; {}, which renews it", Call("refresh"))
 #: The properties that fields of structs have as well.
 _OF_FIELDS = ("name", "id")
 #: The property of a format of whose corrupt records a build collects nothing, as the text of the column without a name.
 _CORRUPT = "corrupt"
 #: The difference of a record from before the dataset had nested columns.
-UNGUARDED = (
-    "the schema has its first column with structs, arrays or maps, which changes corrupt records; call refresh()"
+UNGUARDED = Words(
+    "the schema has its first column with structs, arrays or maps, which changes corrupt records; {}", Call("refresh")
 )
 _PROPERTIES = {
     "default": "default in files that lack the column",

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
+from xskip.hints import Call, Words
 from xskip.metadatastore.commit_records import (
     COMMITS,
     CommitRecord,
@@ -139,7 +140,7 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
     if latest is None:
         raise RecordDamagedError(
             "the first commit record of the index is incomplete", where=f"{directory}/{COMMITS}",
-            hint="restore the record, or call create() again",
+            hint=Words("restore the record, or {} again", Call("create")),
         )  # fmt: skip
     found = f"{len(missing)} missing, the first of them {missing[0]}"
     if incomplete := later_records(list_records(storage, directory), latest.record.number, latest.index):
@@ -293,7 +294,8 @@ def _take_away(storage: Storage, paths: Sequence[str]) -> None:
 
 
 def _conflict(directory: str, name: RecordName) -> CommitConflictError:
-    error = CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
+    hint = Words("{} again", Call("refresh"))
+    error = CommitConflictError("another writer changed the index", where=directory, hint=hint)
     error.index = name.identity
     return error
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError
+from xskip.hints import Phrase, Words
 from xskip.metadatastore.kms import KmsClient
 from xskip.metadatastore.schema import Labels, leaves_under
 from xskip.metadatastore.versions import WriteOptions
@@ -18,7 +19,10 @@ from xskip.metadatastore.versions import WriteOptions
 __all__ = ["KMS_HINT", "decryption", "demand_client", "encryption", "labels_of", "use_kms"]
 
 #: What to do without a key.
-KMS_HINT = "register a client that has the key with xskip.use_kms(…)"
+KMS_HINT = Words(
+    "{}",
+    Phrase("register a client that has the key with xskip.use_kms(…)", "add the key to the file of --kms-keys"),
+)
 #: The registered client of this process; empty if there is none.
 _clients: list[Any] = []
 
@@ -99,7 +103,8 @@ def demand_client() -> None:
     """Raise KeyNotAvailableError unless a client is registered."""
     if not _clients:
         raise KeyNotAvailableError(
-            "the metadata is encrypted, and no KMS client is registered", hint="call xskip.use_kms(…)"
+            "the metadata is encrypted, and no KMS client is registered",
+            hint=Words("{}", Phrase("call xskip.use_kms(…)", "use --kms-keys FILE")),
         )
 
 

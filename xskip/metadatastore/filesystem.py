@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from xskip.errors import StorageError
+from xskip.hints import Phrase, Words
 from xskip.settings import LOCATION
 
 __all__ = [
@@ -222,7 +223,8 @@ def _storage_errors(action: str, path: str) -> Iterator[None]:
         else:
             hint = "check the storage, and try again"
         if action == "write the file" and error.errno in _REFUSED | _NO_DIRECTORY:
-            hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
+            location = Phrase(f"set {LOCATION.key}", "use --location")
+            hint = Words("{}; to write indexes elsewhere, {}", hint, location)
         found = error.strerror or type(error).__name__
         raise StorageError(f"cannot {action}", where=path, found=found, hint=hint) from error
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
+from xskip.hints import joined
 from xskip.metadata.data_files import DataFiles, count_outside
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.read_profile import ReadProfile, differences, differing_columns, zones_differ
@@ -116,10 +117,10 @@ class Snapshot:
         if recorded is None or not self.is_ours:
             # xskip may have written other files of the directory, and recorded how it read the data files
             other_reads = differences(recorded, profile, but_zone=True) if recorded else ()
-            problem = reason_unusable(profile) or "; ".join(other_reads)
+            problem = reason_unusable(profile) or joined("; ", other_reads)
         else:
             # In these formats, load_proven removes what depends on the time zone.
-            problem = "; ".join(self.differences(profile, but_zone=profile.format in FORMATS))
+            problem = joined("; ", self.differences(profile, but_zone=profile.format in FORMATS))
         # Columns that the query reads in another way matter here only if every index depends on one of them.
         if problem or not differing or not all(differing.keys() & set(d.paths) for d, _ in self.indexes):
             return problem

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
-from xskip.errors import ArgumentError, shown
+from xskip.errors import ArgumentError, or_none, shown
+from xskip.hints import Argument, Words
 
 __all__ = ["check_age", "check_integer", "check_key", "check_names", "check_options", "check_topic", "check_values"]
 
@@ -22,7 +23,8 @@ def check_topic(topic: object) -> None:
 def check_key(key: object) -> None:
     """Raise an error unless an argument is a stream key, or None."""
     if key is not None and not isinstance(key, str):
-        raise ArgumentError("key is not a text", found=shown(key), expected="a stream key, or None")
+        what = Words("{} is not a text", Argument("key"))
+        raise ArgumentError(what, found=shown(key), expected=or_none("a stream key"))
 
 
 def check_names(names: object) -> list[str]:
@@ -43,17 +45,19 @@ def check_age(older_than: object) -> None:
     """Raise an error unless an argument is an age."""
     if not isinstance(older_than, timedelta):
         expected = "a timedelta, such as timedelta(hours=1)"
-        raise ArgumentError("older_than is not an age", found=shown(older_than), expected=expected)
+        what = Words("{} is not an age", Argument("older_than"))
+        raise ArgumentError(what, found=shown(older_than), expected=expected)
 
 
 def check_options(options: Options | None, kind: type[Options]) -> None:
     """Raise an error unless an argument has the class of the options, or is None."""
     if options is not None and not isinstance(options, kind):
-        expected = f"an instance of {kind.__name__}, or None"
+        expected = or_none(f"an instance of {kind.__name__}")
         raise ArgumentError("options has an invalid value", found=shown(options), expected=expected)
 
 
 def check_integer(name: str, value: object) -> None:
     """Raise an error unless an option is a whole number, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ArgumentError(f"{name} is not a whole number", found=shown(value), expected="a whole number")
+        what = Words("{} is not a whole number", Argument(name))
+        raise ArgumentError(what, found=shown(value), expected="a whole number")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import CommitConflictError
+from xskip.hints import Call, Words
 from xskip.indexing.reader import FrameReader
 from xskip.indexing.source import open_source
 from xskip.quixlake.compacted import added_paths
@@ -99,7 +100,7 @@ class Compaction:
             self.sink.remove_hidden(written)
             raise CommitConflictError(
                 "another writer changed the segments during the compaction", where=self.source.root,
-                hint="call compact() again",
+                hint=Words("{} again", Call("compact", command="quix compact")),
             )  # fmt: skip
         self.sink.completion.complete(manifest)
         count = pc.sum(written["rows"], min_count=0).as_py()

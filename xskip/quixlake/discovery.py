@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.api.arguments import check_flag, check_text
+from xskip.hints import Phrase
 from xskip.paths import check_path
 from xskip.quixlake.arguments import check_key
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
@@ -229,7 +230,7 @@ class LakeDiscovery:
             If the window is invalid.
         """
         if text is not None:
-            check_text("text", text)
+            check_text(Phrase("text", "text"), text)
         # Discovery selects by all claims, whether they count in a read or not [QLK-DI-4].
         selection = Selection.of("", {"start": start, "end": end, "metadata": metadata, "trust": "names"})
         wanted = selection.metadata

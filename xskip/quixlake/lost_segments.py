@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError, StorageError
+from xskip.hints import Call, Method, Words
 from xskip.metadatastore.filesystem import Storage
 from xskip.quixlake.manifests import Manifest, ManifestLog
 
@@ -62,13 +63,14 @@ def lost_of_topic(storage: Storage, topic: str, log: ManifestLog) -> Iterator[tu
 def lost_error(topic: str, manifest: Manifest, lost: pa.Table) -> StorageError:
     """Return the error for a batch with lost segments."""
     names = paths_of(lost)
-    more = f" and {len(names) - _MAX_EXAMPLES} more, which check() lists" if len(names) > _MAX_EXAMPLES else ""
-    hint = "restore these files, or call clean(abandon_lost=True) "
+    rest = Words(" and {} more, which {} lists", len(names) - _MAX_EXAMPLES, Method("check", command="quix check"))
+    effect = "complete the batch without them, and write their messages as a new batch"
     if manifest.is_compaction:
-        hint += "to undo the compaction, which loses no message"
-    else:
-        hint += "to complete the batch without them, and write their messages as a new batch"
-    found = f"{len(names)} missing: {', '.join(names[:_MAX_EXAMPLES])}{more}"
+        effect = "undo the compaction, which loses no message"
+    clean = Call("clean", "abandon_lost=True", "quix clean --abandon-lost")
+    hint = Words("restore these files, or {} to {}", clean, effect)
+    more = rest if len(names) > _MAX_EXAMPLES else ""
+    found = Words("{} missing: {}{}", len(names), ", ".join(names[:_MAX_EXAMPLES]), more)
     return StorageError("a segment of a committed batch is missing", where=topic, found=found, hint=hint)
 
 

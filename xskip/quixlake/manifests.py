@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
+from xskip.hints import Call, Words
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
 __all__ = ["UNDONE", "Manifest", "ManifestLog", "Recorded", "batch_name", "compaction_name", "stream_batch_name"]
@@ -182,7 +183,8 @@ class ManifestLog:
         except FileNotFoundError:
             return None
         except MetadataCorruptError as error:
-            hint = "no batch was committed by this file; call clean() to remove it"
+            clean = Call("clean", command="quix clean")
+            hint = Words("no batch was committed by this file; {} to remove it", clean)
             raise MetadataCorruptError(error.what, where=path, found=error.found, hint=hint) from error
 
     def commit(self, manifest: Manifest) -> bool:

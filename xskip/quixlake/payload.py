@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError, PredicateError, did_you_mean
 from xskip.expressions.operands import in_backticks, split_path
+from xskip.hints import Words
 from xskip.indexes import Index, OneColumn
 from xskip.spark.bridge.java_errors import first_line, spark_errors
-from xskip.spark.bridge.packages import spark_package
+from xskip.spark.bridge.packages import spark_package, with_package
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,7 +104,7 @@ class Payload:
     def _lacks_library(self) -> DatasetError:
         return DatasetError(
             f"Spark lacks the library that decodes {self.value}",
-            hint=f"start Spark with --packages {spark_package(str(self.value))}",
+            hint=Words("{}", with_package(spark_package(str(self.value)))),
         )
 
     def _column(self) -> Column:

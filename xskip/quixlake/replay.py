@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from xskip.errors import ArgumentError, ReplayError, SettingError, shown
+from xskip.errors import ArgumentError, ReplayError, SettingError, or_none, shown
+from xskip.hints import Argument, Phrase, Words
 from xskip.quixlake.arguments import check_integer, check_topic
 from xskip.quixlake.replay_order import (
     ORDER,
@@ -87,13 +88,15 @@ class ReplayOptions:
 
     def __post_init__(self) -> None:
         if isinstance(self.speed, bool) or not isinstance(self.speed, (int, float, type(None))):
-            raise ArgumentError("speed is not a number", found=shown(self.speed), expected="a number, or None")
+            raise ArgumentError(
+                Words("{} is not a number", Argument("speed")), found=shown(self.speed), expected=or_none("a number")
+            )
         check_integer("max_gap_ms", self.max_gap_ms)
         if self.speed is not None and not 0 < self.speed < float("inf"):
             raise SettingError(
                 "the speed of a replay must be positive and finite",
                 found=str(self.speed),
-                hint="None replays as fast as possible",
+                hint=Words("{} as fast as possible", Phrase("None replays", "without --speed, it replays")),
             )
         if self.timestamps not in _TIMESTAMPS:
             raise SettingError(
@@ -228,7 +231,7 @@ class Replay:
                 "the topic has too few partitions",
                 found=f"{target.partitions} partitions",
                 expected=f"a partition {greatest}",
-                hint="add partitions to the topic, or use keep_partitions=False",
+                hint=Words("add partitions to the topic{}", Phrase(", or use keep_partitions=False", "")),
             )
         return target
 

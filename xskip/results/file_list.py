@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xskip.errors import ArgumentError, did_you_mean, shown
+from xskip.errors import ArgumentError, did_you_mean, or_none, shown
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.paths import check_path
 from xskip.results.render import html_table, part_of_bytes, text_table
@@ -157,7 +157,7 @@ class FileList:
 
         module: Any = engine_module("duckdb")
         if connection is not None and not isinstance(connection, module.DuckDBPyConnection):
-            expected = "duckdb.connect(), or None"
+            expected = or_none("duckdb.connect()")
             raise ArgumentError("connection is not one of DuckDB", found=shown(connection), expected=expected)
         rows = self.to_pyarrow()
         # a method of DuckDB scans an Arrow dataset with projections and filters pushed down

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from xskip.hints import Call, Words
 from xskip.results.render import KeyValueView, ShownTable, human_bytes
 
 __all__ = ["AdoptionResult", "Commit", "History", "VacuumResult"]
@@ -155,5 +156,5 @@ class AdoptionResult(KeyValueView):
             ("former root", self.former),
             ("files adopted", self.adopted),
             ("changed or gone", self.changed),
-            ("missing", f"{self.missing:,}, call refresh()" if self.missing else 0),
+            ("missing", Words("{:,}, {}", self.missing, Call("refresh")) if self.missing else 0),
         ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xskip.hints import Call, Method, Phrase, Words
 from xskip.metadata.table import EXPRESSION, SETTINGS
 from xskip.results.render import KeyValueView, html_table, human_bytes
 
@@ -21,8 +22,10 @@ _MAX_UNREADABLE = 10
 #: What the statuses of versions mean to readers.
 _VERSIONS = {
     "CURRENT": "current",
-    "DEPRECATED_SUPPORTED": "old; migrate() converts it",
-    "DEPRECATED_UNSUPPORTED": "too old; drop() the index and create() it again",
+    "DEPRECATED_SUPPORTED": Words("old; {} converts it", Method("migrate")),
+    "DEPRECATED_UNSUPPORTED": Words(
+        "too old; {}", Phrase("drop() the index and create() it again", "run xskip drop and then xskip create")
+    ),
     "TOO_NEW": "of a newer release",
 }
 
@@ -213,10 +216,10 @@ class IndexStatus(KeyValueView):
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))
         return [
-            ("version", f"{versions} ({_VERSIONS[self.version]})" if versions else "no metadata files"),
+            ("version", Words("{} ({})", versions, _VERSIONS[self.version]) if versions else "no metadata files"),
             ("files indexed", self.indexed),
             *change_rows(self.missing, self.stale, self.changed, len(self.unreadable)),
-            ("up to date", f"no, {self.remedy}" if self.remedy else "yes"),
+            ("up to date", Words("no, {}", self.remedy) if self.remedy else "yes"),
             *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
             *(("for example", path) for path in self.unknown_path_examples),
             *(("error", f"{path}: {reason}") for path, reason in self.unreadable[:_MAX_UNREADABLE]),
@@ -231,7 +234,7 @@ class IndexStatus(KeyValueView):
             return ""
         if count and count == self.missing and not (self.stale or self.problem):
             return f"repair or remove the {'file' if count == 1 else f'{count:,} files'} that Spark cannot read"
-        return "call refresh()" if self.missing or self.stale else "see the problem"
+        return Words("{}", Call("refresh")) if self.missing or self.stale else "see the problem"
 
 
 def change_rows(missing: int, stale: int, changed: int, unreadable: int = 0) -> list[tuple[str, int]]:

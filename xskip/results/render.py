@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from xskip.hints import in_shell_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ __all__ = [
     "part_of_bytes",
     "percentage",
     "render_html",
+    "shell_text",
     "text_table",
     "time_text",
 ]
@@ -128,10 +131,7 @@ class KeyValueView:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        from tabulate import tabulate
-
-        pairs = [(name, _text(value)) for name, value in self._pairs()]
-        return tabulate(pairs, tablefmt="plain", disable_numparse=True)
+        return _text_of_pairs(self._pairs())
 
     def __repr__(self) -> str:
         return str(self)
@@ -166,6 +166,20 @@ class ShownTable:
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame; requires pandas."""
         return self.to_arrow().to_pandas()
+
+
+def shell_text(result: object) -> str:
+    """Return the text of a result in the words of the command line."""
+    if isinstance(result, KeyValueView):  # some of the pairs are no fields
+        return _text_of_pairs([(name, in_shell_words(value)) for name, value in result._pairs()])
+    return str(in_shell_words(result))
+
+
+def _text_of_pairs(pairs: Iterable[tuple[str, Any]]) -> str:
+    from tabulate import tabulate
+
+    cells = [(name, _text(value)) for name, value in pairs]
+    return tabulate(cells, tablefmt="plain", disable_numparse=True)
 
 
 def _has_numbers(column: Sequence[Any]) -> bool:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from xskip.clauses.partition import texts_of_names
 from xskip.errors import DatasetError
+from xskip.hints import Call, Words
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.snapshot import Snapshot
@@ -73,7 +74,7 @@ def partitions_of(kept: DataFiles, known: MetadataTable, root: str) -> dict[str,
         except (pa.ArrowException, KeyError) as error:
             raise DatasetError(
                 f"the path of a new file has no partition value of type {column.type}", where=name, found=str(error),
-                hint="call refresh() in Spark",
+                hint=Words("{} in Spark", Call("refresh")),
             ) from error  # fmt: skip
         found[name] = replace(column, values=pc.replace_with_mask(column.values, fresh, parsed))
     return found

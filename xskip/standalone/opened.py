@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
 from xskip.data_systems import DATA_SYSTEMS, DataSystem, system_of
-from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, PredicateError, SettingError, shown
+from xskip.errors import (
+    ArgumentError,
+    DatasetError,
+    MetadataNotFoundError,
+    PredicateError,
+    SettingError,
+    or_none,
+    shown,
+)
+from xskip.hints import Call, Words
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.reader_settings import ZONE
@@ -195,7 +204,7 @@ def open_index(
     location = None if location is None else check_path(location, "location")
     if filesystem is not None and not hasattr(filesystem, "get_file_info"):
         raise ArgumentError(
-            "filesystem has an invalid value", found=shown(filesystem), expected="a pyarrow.fs.FileSystem, or None"
+            "filesystem has an invalid value", found=shown(filesystem), expected=or_none("a pyarrow.fs.FileSystem")
         )
     store = Store.of(path, filesystem)
     opened = OpenedIndex(*_found(store, location), time_zone)
@@ -259,7 +268,7 @@ def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
 def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) -> str:
     """Return why the index proves nothing about the values that other engines read, or an empty string."""
     if not snapshot.is_ours:
-        return "another program wrote metadata of the index; call refresh() in Spark"
+        return Words("another program wrote metadata of the index; {} in Spark", Call("refresh"))
     if profile.format not in _SUPPORTED:
         return f"other engines read files of the format {profile.format} in other ways than Spark"
     return snapshot.reason_unusable(location, profile)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.hints import Call, Words, joined
 from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import INTEGRAL, Storage, Struct
@@ -24,17 +25,19 @@ _OF_FOOTERS = (*INTEGRAL, "float", "double")
 # the orders of UTF-16 units and of code points differ here: surrogates sort before U+E000 to U+FFFF only in UTF-16
 _SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
 _BEHIND_SURROGATES = "[\ue000-\uffff]"
-_IS_OF_FOOTERS = (
-    "the bounds may be unverified statistics that another program took from Parquet footers; call refresh()"
+_REFRESH = Call("refresh")
+_IS_OF_FOOTERS = Words(
+    "the bounds may be unverified statistics that another program took from Parquet footers; {}", _REFRESH
 )
-_ORDERED_OTHERWISE = "another program orders byte arrays differently from Spark; call refresh()"
+_ORDERED_OTHERWISE = Words("another program orders byte arrays differently from Spark; {}", _REFRESH)
 
 
 def reason_unusable(profile: ReadProfile) -> str:
     """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1]."""
     if profile.format not in _TYPED:
-        return f"another program built the index and did not record how it read {profile.format}; call refresh()"
-    return "; ".join(differences(ReadProfile.of(profile.format, {}, {}), profile, but_zone=True))
+        what = "another program built the index and did not record how it read {}; {}"
+        return Words(what, profile.format, _REFRESH)
+    return joined("; ", differences(ReadProfile.of(profile.format, {}, {}), profile, but_zone=True))
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:

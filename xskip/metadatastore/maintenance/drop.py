@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
+from xskip.hints import Method, Words
 from xskip.metadatastore.codec import version_of
 from xskip.metadatastore.commit import COMMITS, is_own_name
 from xskip.metadatastore.commit_records import list_records
@@ -78,7 +79,7 @@ def _check(storage: Storage, path: str) -> None:
         return
     except MetadataCorruptError as error:
         raise MetadataCorruptError(
-            "drop() removed nothing, because a Parquet file in the directory is not a metadata file",
+            Words("{} removed nothing, because a Parquet file in the directory is not a metadata file", Method("drop")),
             where=path, found=error.found,
             hint="move files that are not metadata to another directory",
         ) from error  # fmt: skip

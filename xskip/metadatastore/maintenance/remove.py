@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from xskip.errors import IndexDefinitionError
+from xskip.hints import Call, Words
 from xskip.metadata.table import IndexKey, MetadataTable, index_text
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import Target, rewrite
@@ -52,7 +53,7 @@ def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:
         raise IndexDefinitionError(
             "no index would remain",
             found=", ".join(map(index_text, sorted(found))),
-            hint="call drop() to remove the index",
+            hint=Words("{} to remove the index", Call("drop")),
         )
     return frozenset(found)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.hints import Call, Words
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode
 from xskip.metadatastore.commit import CommitRecord, Operation, RecordedFile, publish
@@ -45,7 +46,7 @@ class Target(NamedTuple):
             raise MetadataNotFoundError.at(directory)
         if snapshot.record is not None and snapshot.record.read_profile is not None and not snapshot.is_ours:
             raise MetadataCorruptError(
-                "another program has added files to the index", where=directory, hint="call refresh() first"
+                "another program has added files to the index", where=directory, hint=Words("{} first", Call("refresh"))
             )
         return Target(storage, directory, snapshot, operation, started)
 

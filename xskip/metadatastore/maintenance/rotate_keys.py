@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from xskip.errors import KeyNotAvailableError
+from xskip.hints import Phrase, Words
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import Target, rewrite
@@ -25,9 +26,9 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
     snapshot = target.snapshot
     write_options = snapshot.write_options
     if write_options.footer_key is None:
-        raise KeyNotAvailableError(
-            "the index is not encrypted", where=directory, hint="create the index with a key_label"
-        )
+        label = Phrase("a key_label", "--index \"TYPE(COLUMN, key_label='LABEL')\"")
+        hint = Words("create the index with {}", label)
+        raise KeyNotAvailableError("the index is not encrypted", where=directory, hint=hint)
     present = {write_options.footer_key, *(d.key_label for d, _ in snapshot.indexes if d.key_label)}
     unknown = sorted(labels.keys() - present)
     if unknown:

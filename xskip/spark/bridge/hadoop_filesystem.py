@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from xskip.errors import StorageError
+from xskip.hints import Words
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError, Storage
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.settings import LOCATION
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.java_errors import in_short
+from xskip.spark.bridge.packages import FILE_SYSTEM_PACKAGE
 
 __all__ = ["HadoopStorage", "storage_for"]
 
@@ -167,8 +169,8 @@ def _storage_errors(action: str, path: str, in_doubt: type[StorageError] = Stora
         elif name.startswith(_DENIALS):
             hint = "check the credentials of the Spark session and their permissions for the store"
         elif name.startswith("UnsupportedFileSystem") or "FileSystem not found" in says:
-            hint = "start Spark with the package of its file system, or correct the path; "
-            hint += f"{LOCATION.key} sets the path of metadata"
+            correct = "{}, or correct the path; {} sets the path of metadata"
+            hint = Words(correct, FILE_SYSTEM_PACKAGE, LOCATION.key)
         else:
             hint = "check the store, and try again"
         kind = StorageError if name.startswith(_REFUSALS) else in_doubt

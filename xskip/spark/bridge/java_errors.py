@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
 
-from xskip.errors import XskipError
+from xskip.errors import XskipError, message_of
+from xskip.hints import Option, Words
 
 __all__ = [
     "JavaError",
@@ -45,7 +46,8 @@ def what_failed(error: Exception) -> dict[str, str]:
     The keys are arguments of an :class:`~xskip.errors.XskipError`; without a file there is no ``where``.
     """
     match = _PATH_IN_ERROR.search(str(error))
-    found = {"found": first_line(error), "hint": "repair or remove the file, or build with on_error='skip'"}
+    hint = Words("repair or remove the file, or build with {}", Option("on_error", "skip"))
+    found = {"found": first_line(error), "hint": hint}
     if match:
         return found | {"where": unquote(match[1])}
     own = _PATH_OF_READER.search(str(error))
@@ -65,7 +67,7 @@ def first_line(error: BaseException) -> str:
 def reason(error: BaseException) -> str:
     """Return a short description of an error of xskip, Python or the JVM, without its stack trace."""
     if isinstance(error, XskipError):
-        return str(error)
+        return message_of(error)
     return first_line(error) if isinstance(error, spark_errors()) else repr(error)
 
 

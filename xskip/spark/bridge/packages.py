@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from xskip.hints import Phrase
 from xskip.spark.bridge.java_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["has_avro", "spark_package"]
+__all__ = ["FILE_SYSTEM_PACKAGE", "has_avro", "spark_package", "with_package"]
 
+#: What to do about a path whose file system Spark does not have.
+FILE_SYSTEM_PACKAGE = Phrase(
+    "start Spark with the package of its file system", "name the package of its file system with --package"
+)
 
 #: The versions of spark-avro for Sparks whose own spark-avro is not on Maven Central; the tests use the same ones.
 _PUBLISHED_AVRO = {"4.2": "4.1.1", "4.3": "4.1.1"}
@@ -31,6 +36,11 @@ def spark_package(module: str, version: str | None = None) -> str:
     chosen = version or published
     scala = "2.12" if chosen.startswith("3.") else "2.13"
     return f"org.apache.spark:spark-{module}_{scala}:{chosen}"
+
+
+def with_package(package: str) -> Phrase:
+    """Return the advice to start Spark with a package, which has the coordinates ``package``."""
+    return Phrase(f"start Spark with --packages {package}", f"use --package {package}")
 
 
 def has_avro(spark: SparkSession) -> bool:
