@@ -144,7 +144,8 @@ def test_simple_predicates_keep_the_files_that_a_query_in_spark_reads(
         kept = opened.files(text)
         read = dataset.files(text).names
         assert set(kept.names) >= set(read), text
-        if not re.search(r"\d[.]\d|5000000000", text):  # Spark compares other types than those of the columns
+        # Spark compares other types than those of the columns, and finds contradictions such as c = 0 AND c != 0
+        if not re.search(r"\d[.]\d|5000000000", text) and (read or " AND " not in text):
             assert kept.names == read, text
         assert kept.unused == ()
         skipped += kept.total - len(kept)
