@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +110,39 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark.stop()
 
 
-@pytest.fixture(scope="session")
-def _settings(session: SparkSession) -> tuple[Any, Any]:
-    """Return the settings of the session as a map in the JVM, and the class of copies of it.
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The settings of the session as a map in the JVM, read by few calls: each entry that Python reads is several."""
 
-    Each entry that Python reads is several calls, and so is the name of a class.
-    """
+    entries: Any
+    hash_map: Any
+    string: Any
+
+    def copy(self) -> Any:
+        """Return a copy of the map in the JVM."""
+        return self.hash_map(self.entries)
+
+    def only_in(self, one: Any, other: Any) -> dict[str, str]:
+        """Return the entries of a map that another does not have."""
+        left = self.hash_map(one)
+        left.entrySet().removeAll(other.entrySet())
+        # the end of an iterator in the JVM is an exception, which PySpark inspects by dozens of calls
+        keys = self.string.join("\n", left.keySet())
+        return {key: left.get(key) for key in keys.split("\n") if key}
+
+
+@pytest.fixture(scope="session")
+def _settings(session: SparkSession) -> _Settings:
+    """Return the settings of the session."""
     assert session._jvm is not None
-    return session._jsparkSession.sessionState().conf().settings(), session._jvm.java.util.HashMap
+    java = session._jvm.java
+    return _Settings(session._jsparkSession.sessionState().conf().settings(), java.util.HashMap, java.lang.String)
 
 
 @pytest.fixture
-def spark(session: SparkSession, _settings: tuple[Any, Any]) -> Iterator[SparkSession]:
+def spark(session: SparkSession, _settings: _Settings) -> Iterator[SparkSession]:
     """Yield the shared session in strict mode with skipping on, and restore its settings and catalog after the test."""
-    settings, copy_of = _settings
-    before = copy_of(settings)
+    before = _settings.copy()
     session.conf.set("spark.xskip.strict", "true")
     xskip.enable(session)
     yield session
@@ -133,8 +152,8 @@ def spark(session: SparkSession, _settings: tuple[Any, Any]) -> Iterator[SparkSe
         for view in session.catalog.listTables():
             session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
     session.catalog.clearCache()
-    wanted = _entries_only_in(before, settings, copy_of)
-    for key in _entries_only_in(settings, before, copy_of).keys() | wanted.keys():
+    wanted = _settings.only_in(before, _settings.entries)
+    for key in _settings.only_in(_settings.entries, before).keys() | wanted.keys():
         session.conf.set(key, wanted[key]) if key in wanted else session.conf.unset(key)
 
 
@@ -142,13 +161,6 @@ def _has_tables(session: SparkSession) -> bool:
     """Return whether ``session.catalog.listTables()``, which is a query, would have results."""
     catalog = session._jsparkSession.sessionState().catalog()
     return not catalog.listTables(catalog.getCurrentDatabase()).isEmpty()
-
-
-def _entries_only_in(one: Any, other: Any, copy_of: Any) -> dict[str, str]:
-    """Return the entries of a map in the JVM that another does not have."""
-    left = copy_of(one)
-    left.entrySet().removeAll(other.entrySet())
-    return dict(left)
 
 
 #: The temperatures of three cities, one Parquet file for each city.
