@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ import xskip
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-jar, path, plaintext = sys.argv[1:]
+jar, root = sys.argv[1:]
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.jars", jar)
     .config("spark.hadoop.parquet.crypto.factory.class",
@@ -29,25 +30,28 @@ spark = (
     .config("spark.hadoop.parquet.encryption.key.list", "k1:AAECAwQFBgcICQoLDA0ODw==, k2:AAECAAECAAECAAECAAECAA==")
     .getOrCreate()
 )
+xskip.enable(spark)
 
-def write(first):
+def write(path, plaintext, first):
     rows = spark.range(first, first + 300, numPartitions=3).select("id", F.concat(F.lit("n"), "id").alias("s"))
     options = {"parquet.encryption.column.keys": "k1:id,s", "parquet.encryption.footer.key": "k2",
                "parquet.encryption.plaintext.footer": plaintext}
     rows.write.mode("append").options(**options).parquet(path)
 
-write(0)
-index = xskip.SkippingIndex.for_path(spark, path)
-index.create([xskip.MinMax("id"), xskip.BloomFilter("s")])
-write(300)
-index.refresh()
-xskip.enable(spark)
-found = {"magic": sorted({file.read_bytes()[:4].decode() for file in Path(path).glob("*.parquet")})}
-for predicate in ("id < 50", "s = 'n450'", "id > 10000"):
-    rows = spark.read.parquet(path).filter(predicate).count()
-    found[predicate] = [rows, xskip.last_report(spark).scans[0].skipped]
-found["standalone"] = len(list(xskip.open_index(path).files("id >= 500")))
-print(json.dumps(found))
+def found(path, plaintext):
+    write(path, plaintext, 0)
+    index = xskip.SkippingIndex.for_path(spark, path)
+    index.create([xskip.MinMax("id"), xskip.BloomFilter("s")])
+    write(path, plaintext, 300)
+    index.refresh()
+    seen = {"magic": sorted({file.read_bytes()[:4].decode() for file in Path(path).glob("*.parquet")})}
+    for predicate in ("id < 50", "s = 'n450'", "id > 10000"):
+        rows = spark.read.parquet(path).filter(predicate).count()
+        seen[predicate] = [rows, xskip.last_report(spark).scans[0].skipped]
+    seen["standalone"] = len(list(xskip.open_index(path).files("id >= 500")))
+    return seen
+
+print(json.dumps({plaintext: found(f"{root}/{plaintext}", plaintext) for plaintext in ("false", "true")}))
 """
 
 
@@ -64,12 +68,20 @@ def kms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return jar
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory, kms: Path) -> dict[str, Any]:
+    """Return what one session finds in files with encrypted footers and in files with plaintext footers."""
+    folder = tmp_path_factory.mktemp("encrypted")
+    (folder / "program.py").write_text(PROGRAM)
+    printed = run(folder, sys.executable, "program.py", str(kms), str(folder / "data"))
+    seen: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return seen
+
+
 @pytest.mark.parametrize("plaintext", ["false", "true"], ids=["encrypted footer", "plaintext footer"])
-def test_encrypted_files_are_indexed_and_skipped(tmp_path: Path, kms: Path, plaintext: str) -> None:
+def test_encrypted_files_are_indexed_and_skipped(found: dict[str, Any], plaintext: str) -> None:
     """The JVM's keys open the files for the build; queries need no keys for the files that they skip."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    printed = run(tmp_path, sys.executable, "program.py", str(kms), str(tmp_path / "data"), plaintext)
-    assert json.loads(printed.splitlines()[-1]) == {
+    assert found[plaintext] == {
         "magic": ["PAR1" if plaintext == "true" else "PARE"],
         "id < 50": [50, 5],
         "s = 'n450'": [1, 5],
