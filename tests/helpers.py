@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession, functions
@@ -262,6 +263,16 @@ def write_once(
         _move_part(staging / f"__file={number}", root / f"{name}.{fmt}")
     shutil.rmtree(staging)
     return write_files(spark, root, schema, {name: rows for name, rows in files.items() if not rows}, fmt, options)
+
+
+def put_files(root: Path, schema: pa.Schema, files: Mapping[str, Sequence[Any]]) -> str:
+    """Write Parquet files as :func:`write_files` names them, without Spark, and return the dataset's path."""
+    for name, rows in files.items():
+        path = root / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), schema.types, strict=True)]
+        pq.write_table(pa.Table.from_arrays(columns, schema=schema), path)
+    return str(root)
 
 
 def opened_by_scan(df: DataFrame) -> list[set[str]]:

@@ -7,17 +7,22 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import index, kept, write_files
+from tests.helpers import index, kept, put_files, write_once
 from xskip import BloomFilter, Hybrid, MinMax, NullCount, OneColumn, SkippingIndex, ValueList
 from xskip.results.index_status import IndexInfo
 from xskip.types import Array
 
 FILES = 10
+SCHEMA = "ts int, noise int, kind string, city string, gap int"
+ARROW = pa.schema(
+    [("ts", pa.int32()), ("noise", pa.int32()), ("kind", pa.string()), ("city", pa.string()), ("gap", pa.int32())]
+)
 
 
 class Years(OneColumn):
@@ -41,7 +46,7 @@ def events(spark: SparkSession, root: Path, fmt: str = "parquet") -> str:
         f"f{i}": [(100 * i + j, (j * 7919 + i) % 100, f"k{j % 2}", f"c{i}", None if j % 2 else j) for j in range(100)]
         for i in range(FILES)
     }
-    return write_files(spark, root, "ts int, noise int, kind string, city string, gap int", rows, fmt)
+    return put_files(root, ARROW, rows) if fmt == "parquet" else write_once(spark, root, SCHEMA, rows, fmt)
 
 
 def infos(made: SkippingIndex) -> dict[str, IndexInfo]:
@@ -74,8 +79,7 @@ def test_each_index_has_the_time_of_its_builds(spark: SparkSession, tmp_path: Pa
     (Path(tmp_path) / f"d/f0.{fmt}").unlink()
     made.refresh()
     assert infos(made)["bloomfilter(noise)"].seconds == pytest.approx(blooms)
-    write_files(spark, tmp_path / "d", "ts int, noise int, kind string, city string, gap int",
-                {"g": [(1, 1, "k0", "c0", 1)]}, fmt)  # fmt: skip
+    write_once(spark, tmp_path / "d", SCHEMA, {"g": [(1, 1, "k0", "c0", 1)]}, fmt)
     made.refresh()
     third = infos(made)
     assert (third["minmax(ts)"].seconds or 0) > bounds
@@ -92,7 +96,7 @@ def test_an_index_that_is_added_again_begins_at_zero(spark: SparkSession, tmp_pa
 
 
 def test_footers_and_aggregates_have_times(spark: SparkSession, tmp_path: Path) -> None:
-    path = write_files(spark, tmp_path / "d", "day date, x int", {"a": [(None, 1)], "b": [(None, 2)]})
+    path = write_once(spark, tmp_path / "d", "day date, x int", {"a": [(None, 1)], "b": [(None, 2)]})
     by_footers = index(spark, path, [MinMax("x"), MinMax("day")])
     one, other = (each.seconds or 0 for each in infos(by_footers).values())
     assert one == pytest.approx(other, rel=0.5)
@@ -260,7 +264,7 @@ def test_rare_values_and_outliers_are_worth_an_index(spark: SparkSession, tmp_pa
                   for j in range(41)]
         for i in range(FILES)
     }  # fmt: skip
-    path = write_files(spark, tmp_path / "d", "same int, delay double, early int, tag string", rows)
+    path = write_once(spark, tmp_path / "d", "same int, delay double, early int, tag string", rows)
     made = index(spark, path, [MinMax("same"), MinMax("delay"), MinMax("early"), MinMax("tag"), ValueList("tag")])
     assert set(advice(made)) == {"minmax(same)"}
     assert len(kept(spark, path, "delay > 500")) == 1
@@ -320,7 +324,7 @@ def test_results_in_notebooks_have_tables_and_sizes(spark: SparkSession, tmp_pat
 
 
 def test_few_files_say_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    path = write_files(spark, tmp_path / "d", "x int", {f"f{i}": [(1,), (2,)] for i in range(7)})
+    path = write_once(spark, tmp_path / "d", "x int", {f"f{i}": [(1,), (2,)] for i in range(7)})
     assert index(spark, path, [MinMax("x"), ValueList("x"), BloomFilter("x")]).advise().advice == ()
 
 
