@@ -73,6 +73,7 @@ def session(*, delta: bool) -> SparkSession:
     settings = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
         "spark.driver.memory": "2g", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "256",
         "spark.xskip.strict": "true", "spark.sql.adaptive.enabled": "false",
     }  # fmt: skip
     if delta:
