@@ -32,11 +32,13 @@ from xskip.pruning.translate import translate
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.spark_engine import engine_of
 
-__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "number_of", "swap", "under"]
+__all__ = ["FILES", "INTERPRETED", "PLAIN", "REFUSALS", "Copies", "give", "number", "number_of", "swap", "under"]
 
 FILES = 40
 #: The copy that has no index.
 PLAIN = "plain"
+#: The settings for plans of few rows, which Spark interprets faster than it compiles them.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 #: The end of each path, with the number of the file.
 _NUMBER = r"n(\d+)\.\w+"
 #: What Spark says no with.

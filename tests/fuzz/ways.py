@@ -1,6 +1,8 @@
 """Ways to run queries that the files of a query alone do not cover.
 
 Each way runs a query over the copy without an index and over a copy with an index, and compares the files of the rows.
+Predicates as columns of one query over the copy without an index have the result of each, unless filters that Spark
+evaluates in files lose rows; so only two filters whose results differ are a difference.
 """
 
 from __future__ import annotations
@@ -8,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 import xskip
-from tests.fuzz.copies import PLAIN, REFUSALS, Copies, give, number, swap
+from tests.fuzz.copies import INTERPRETED, PLAIN, REFUSALS, Copies, give, number, swap
 from tests.fuzz.tree import Tree
 from xskip.spark.query.spark_engine import forget_indexes
 
@@ -64,6 +68,35 @@ class _Pair:
         return _differing(expected, _rows(self.indexed))
 
 
+def _counts(plain: DataFrame, trees: Sequence[Tree]) -> DataFrame:
+    """Return the number of matching rows in each file for each predicate.
+
+    The predicates are columns of the result, so that they cannot prune files, and all are one query.
+    """
+    names = [f"_{k}" for k in range(len(trees))]
+    columns = [F.expr(str(tree)).alias(name) for name, tree in zip(names, trees, strict=True)]
+    return (
+        plain.select(number().alias("n"), *columns).groupBy("n").agg(*(F.count_if(name).alias(name) for name in names))
+    )
+
+
+def _rows_of(counts: DataFrame | None, trees: Sequence[Tree]) -> dict[Tree, Counter[int]]:
+    """Return the rows of :func:`_counts` for each predicate; none if Spark refuses the query."""
+    try:
+        rows = counts.collect() if counts is not None else []
+    except REFUSALS:
+        return {}
+    return {tree: Counter({row["n"]: row[f"_{k}"] for row in rows}) for k, tree in enumerate(trees)} if rows else {}
+
+
+def _agrees(indexed: DataFrame, expected: Counter[int] | None) -> bool:
+    """Return whether a query of rows for each file has the expected result; it may fail."""
+    try:
+        return expected is not None and not _differing(expected, _rows(indexed))
+    except REFUSALS:
+        return False
+
+
 def _numbers(df: DataFrame, tree: Tree) -> DataFrame:
     """Return the file number of each row that matches a predicate."""
     return df.filter(str(tree)).select(number().alias("n"))
@@ -87,19 +120,35 @@ def _pair(copies: Copies, kind: str) -> _Pair:
 
 def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
     """Plan queries under the settings of the build, and run them under other settings."""
-    made: list[tuple[Tree, _Pair]] = []
+    made: dict[Tree, DataFrame] = {}
+    counts: DataFrame | None = None
     with copies.as_built():
+        with suppress(*REFUSALS):
+            counts = _planned(_counts(copies.read(PLAIN), trees))
         for tree in trees:
-            try:
-                pair = _pair(copies, kind).filtered(tree)
-                for df in (pair.plain, pair.indexed):
-                    df._jdf.queryExecution().executedPlan().toString()
-            except REFUSALS:
-                continue
-            made.append((tree, pair))
-    for tree, pair in made:
-        if lost := pair.differ():
+            with suppress(*REFUSALS):
+                made[tree] = _planned(_counted(_numbers(copies.read(kind), tree)))
+    expected = _rows_of(counts, trees)
+    for tree, df in made.items():
+        if not _agrees(df, expected.get(tree)) and (lost := _differ_after_plans(copies, kind, tree)):
             yield Difference("explained before settings changed", kind, tree, tuple(lost))
+
+
+def _differ_after_plans(copies: Copies, kind: str, tree: Tree) -> set[int] | None:
+    """Return the files whose results differ between queries that are planned under the settings of the build."""
+    with copies.as_built():
+        try:
+            pair = _pair(copies, kind).filtered(tree)
+            for df in (pair.plain, pair.indexed):
+                _planned(df)
+        except REFUSALS:
+            return None
+    return pair.differ()
+
+
+def _planned(df: DataFrame) -> DataFrame:
+    df._jdf.queryExecution().executedPlan().toString()
+    return df
 
 
 def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
@@ -117,13 +166,20 @@ def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) ->
     yield from _asked("after a refresh", kind, trees, lambda: _pair(copies, kind))
 
 
-def _asked(way: str, kind: str, trees: Sequence[Tree], pair: Callable[[], _Pair]) -> Iterator[Difference]:
+def _asked(way: str, kind: str, trees: Sequence[Tree], pair_of: Callable[[], _Pair]) -> Iterator[Difference]:
+    try:
+        pair = pair_of()
+    except REFUSALS:
+        return
+    expected: dict[Tree, Counter[int]] = {}
+    with suppress(*REFUSALS):
+        expected = _rows_of(_counts(pair.plain, trees), trees)
     for tree in trees:
         try:
-            asked = pair().filtered(tree)
+            asked = pair.filtered(tree)
         except REFUSALS:
             continue
-        if lost := asked.differ():
+        if not _agrees(asked.indexed, expected.get(tree)) and (lost := asked.differ()):
             yield Difference(way, kind, tree, tuple(lost))
 
 
@@ -142,7 +198,7 @@ def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree,
         The files with a matching row, for the first session.
     """
     other = replace(copies, spark=copies.spark.newSession())
-    give(other.spark, {**copies.plan.settings, "spark.xskip.strict": "false"})
+    give(other.spark, {**INTERPRETED, **copies.plan.settings, "spark.xskip.strict": "false"})
     xskip.enable(other.spark)
     try:
         truths = ((copies, asked), (other, other.truth(list(asked))))
