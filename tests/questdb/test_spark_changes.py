@@ -15,7 +15,7 @@ import xskip
 from tests.questdb.server import Server
 from tests.questdb.spark_values import load
 
-_SECONDS = 60
+_SECONDS = 30
 _REFUSAL = "xskip cannot read"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 from random import Random
@@ -60,35 +60,38 @@ def _literal(value: Any, kind: str) -> str:
             return f"CAST('{value}' AS {kind})"
 
 
-def selected_by(plain: DataFrame, texts: Sequence[str]) -> dict[str, Pairs]:
-    """Return the rows that each filter selects, evaluated as a column of a copy; without filters that Spark refuses."""
+def selected_by(df: DataFrame, texts: Sequence[str]) -> dict[str, Pairs]:
+    """Return the rows that each filter selects, evaluated as a column, which skips nothing.
+
+    The result does not have filters that Spark refuses.
+    """
     if not texts:
         return {}
     try:
         tests = [F.expr(text).alias(f"_{i}") for i, text in enumerate(texts)]
-        rows = plain.select("x", F.unix_micros("ts"), *tests).collect()
+        rows = df.select("x", F.unix_micros("ts"), *tests).coalesce(1).collect()
     except REFUSALS:
         if len(texts) == 1:
             return {}
         half = len(texts) // 2
-        return selected_by(plain, texts[:half]) | selected_by(plain, texts[half:])
+        return selected_by(df, texts[:half]) | selected_by(df, texts[half:])
     return {text: Counter((row[0], row[1]) for row in rows if row[i + 2]) for i, text in enumerate(texts)}
 
 
-def selected(df: DataFrame, texts: Sequence[str], plain: DataFrame | None = None) -> dict[str, Pairs]:
-    """Return the rows that each filter selects, all in one job; without filters that Spark refuses for a copy, too."""
+def selected(df: DataFrame, texts: Sequence[str], copy_of: Callable[[], DataFrame] | None = None) -> dict[str, Pairs]:
+    """Return the rows that each filter selects, all in one task; without filters that Spark refuses for a copy, too."""
     found: dict[str, Pairs] = {text: Counter() for text in texts}
     frames = [df.where(text).select(F.lit(i), "x", F.unix_micros("ts")) for i, text in enumerate(texts)]
     try:
-        rows = reduce(DataFrame.unionAll, frames).collect() if frames else []
+        rows = reduce(DataFrame.unionAll, frames).coalesce(1).collect() if frames else []
     except REFUSALS:
-        if plain is None:
+        if copy_of is None:
             raise
         if len(texts) > 1:
             half = len(texts) // 2
-            return selected(df, texts[:half], plain) | selected(df, texts[half:], plain)
+            return selected(df, texts[:half], copy_of) | selected(df, texts[half:], copy_of)
         try:
-            plain.where(texts[0]).select("x", "ts").collect()
+            copy_of().where(texts[0]).select("x", "ts").collect()
         except REFUSALS:
             return {}
         raise
