@@ -6,6 +6,7 @@ Classes: SND-6 (NULL in structs), SND-10 (NaN), SND-11 (-0.0).
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,18 @@ def test_long_lists_of_rows(spark: SparkSession, rows: Family) -> None:
     )
 
 
+def of_struct(first: str, second: str) -> Iterator[str]:
+    """Yield conditions that compare a struct, or a row of its fields, with one or two structs."""
+    for row in ("st", "named_struct('x', st.x, 'y', st.y)"):
+        for text in (
+            f"{row} = {first}",
+            f"NOT ({row} = {first})",
+            f"{row} <=> {first}",
+            f"{row} IN ({first}, {second})",
+        ):
+            yield from (text, f"NOT ({text} OR st.x = 1)", f"coalesce({text}, true)")
+
+
 @needs_spark_4("has no index on whole structs of Parquet")
 def test_random_rows(spark: SparkSession, tmp_path: Path) -> None:
     """[SND-6] [PRU-V-11] No file with a matching row is skipped, whatever is NULL, and the rows stay the same."""
@@ -174,17 +187,11 @@ def test_random_rows(spark: SparkSession, tmp_path: Path) -> None:
     made = family(spark, tmp_path, "st struct<x: int, y: string>", data, {"copy": indexes})
     skipped = 0
     for _ in range(12):
-        first, second = literal(), literal()
-        fields = "named_struct('x', st.x, 'y', st.y)"
-        for row in ("st", fields):
-            for text in (
-                f"{row} = {first}",
-                f"NOT ({row} = {first})",
-                f"{row} <=> {first}",
-                f"{row} IN ({first}, {second})",
-            ):
-                for condition in (text, f"NOT ({text} OR st.x = 1)", f"coalesce({text}, true)"):
-                    opened = opened_files(made.read("copy").filter(condition))
-                    assert opened >= made.matching(condition), condition
-                    skipped += 16 - len(opened)
+        conditions = list(of_struct(literal(), literal()))
+        made.ask_oracle(conditions)
+        asked = made.read("copy")
+        for condition in conditions:
+            opened = opened_files(asked.filter(condition))
+            assert opened >= made.matching(condition), condition
+            skipped += 16 - len(opened)
     assert skipped > 1000
