@@ -120,8 +120,8 @@ class Copies:
     passed_over: dict[str, set[int]] = field(default_factory=dict)
     stored: StructType | None = None
     paths: dict[int, str] = field(default_factory=dict)
-    #: The files all of whose rows match, for each predicate of :meth:`truth`.
-    whole: dict[Tree, set[int]] = field(default_factory=dict)
+    #: The files with a row that does not match, for each predicate of :meth:`truth`. Other files match wholly.
+    partial: dict[Tree, set[int]] = field(default_factory=dict)
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
         """Write the files, and one copy with indexes for each kind."""
@@ -229,7 +229,7 @@ class Copies:
                 return {}
             half = len(asked) // 2
             return self.truth(asked[:half]) | self.truth(asked[half:])
-        self.whole |= {tree: {row["__n"] for row in rows if row[f"_{k}_every"]} for k, tree in enumerate(asked)}
+        self.partial |= {tree: {row["__n"] for row in rows if not row[f"_{k}_every"]} for k, tree in enumerate(asked)}
         found = {tree: {row["__n"] for row in rows if row[f"_{k}"]} for k, tree in enumerate(asked)}
         return {tree: files - set(self.plan.damaged) for tree, files in found.items()}
 
@@ -275,7 +275,7 @@ class Copies:
             whole = matching_wholly(trace.decoded, evidence.selection.catalog, table)
         names = table.files.names.filter(pa.array(whole)).to_pylist()
         claimed = {number_of(name) for name in names} & kept - set(self.plan.damaged) - self.passed_over[kind]
-        return claimed, claimed - self.whole[tree]
+        return claimed, claimed & self.partial[tree]
 
     def _selected(self, frame: DataFrame, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
