@@ -36,7 +36,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 def archive_options(folder: Path) -> str:
     """Return the Java options of drivers that use the archive in a folder, if it is there and fits."""
-    return f"-XX:SharedArchiveFile={_archive(folder)} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    return f'"-XX:SharedArchiveFile={_archive(folder)}" -Xlog:cds=off -Xlog:cds+dynamic=off'
 
 
 def start_archive(folder: Path, java_options: str) -> subprocess.Popen[bytes] | None:
@@ -46,7 +46,7 @@ def start_archive(folder: Path, java_options: str) -> subprocess.Popen[bytes] | 
         return None
     partial = archive.with_suffix(f".{os.getpid()}")
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(_PROGRAM)} | cat"  # the pipe ends with the JVM
-    options = {"SPARK_SUBMIT_OPTS": f"{java_options} -XX:ArchiveClassesAtExit={partial} -Xlog:cds=off"}
+    options = {"SPARK_SUBMIT_OPTS": f'{java_options} "-XX:ArchiveClassesAtExit={partial}" -Xlog:cds=off'}
     command = f"{program}; mv {shlex.quote(str(partial))} {shlex.quote(str(archive))}"
     return subprocess.Popen(
         ["sh", "-c", command],
@@ -61,5 +61,7 @@ def _archive(folder: Path) -> Path:
     """Return the path of the archive, which depends on the JVM and on Spark."""
     java = Path(os.environ.get("JAVA_HOME", "/nowhere")) / "bin" / "java"
     java = java if java.exists() else Path(shutil.which("java") or "java")
-    parts = (java.resolve(), pyspark.__version__, pyspark.__file__)
+    # the JVM refuses an archive of other jars
+    jars = [(jar.name, jar.stat().st_mtime_ns) for jar in sorted(Path(pyspark.__file__).parent.glob("jars/*"))]
+    parts = (java.resolve(), pyspark.__file__, jars)
     return folder / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.jsa"

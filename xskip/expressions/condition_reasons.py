@@ -20,7 +20,6 @@ __all__ = [
     "UnansweredCondition",
     "UnreadableMetadata",
     "UnsupportedNode",
-    "words_of",
 ]
 
 
@@ -188,8 +187,3 @@ Reason = (
     | OtherReason
     | Cause
 )
-
-
-def words_of(reason: Reason) -> str:
-    """Return the text of a reason, which can have words for the command line."""
-    return reason.text if isinstance(reason, OtherReason) else str(reason)

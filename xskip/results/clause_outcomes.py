@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xskip.clauses.clause import subjects
-from xskip.expressions.condition_reasons import words_of
 from xskip.expressions.predicate import IsNotNull
 from xskip.pruning.prune import ClauseCount, PruneResult, index_name, text_of
 
@@ -70,4 +69,4 @@ def _is_implied(count: ClauseCount, counts: tuple[ClauseCount, ...]) -> bool:
 def unused_texts(result: PruneResult | None, texts: Mapping[str, str] | None = None) -> tuple[tuple[str, str], ...]:
     """Return the texts of the parts of a predicate that could not be used, each with the reason, and each pair once."""
     # conditions that differ only in hidden values have one text
-    return () if result is None else tuple(dict.fromkeys((p.text(texts), words_of(p.reason)) for p in result.unused))
+    return () if result is None else tuple(dict.fromkeys((p.text(texts), str(p.reason)) for p in result.unused))

@@ -213,7 +213,7 @@ def open_index(
     except MetadataNotFoundError as error:
         names = {entry.name for entry in store.storage.list(store.root)}
         for each in DATA_SYSTEMS:
-            if each.marker in names:
+            if each.marker and each.marker in names:
                 raise _dataset_of_pieces(store, each) from error
         raise
     system = system_of(record.read_profile.format) if record and record.read_profile else None

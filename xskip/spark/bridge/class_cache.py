@@ -27,7 +27,8 @@ _MAX_JARS = 16
 _ROOT = 0
 _DAY_SECONDS = 86_400
 #: The name of a jar, and the name under which a process writes it.
-_JAR = re.compile(rf"(?:{'|'.join(('hook', *(system.format for system in DATA_SYSTEMS)))})-[0-9a-f]{{24}}\.jar")
+_PARTS = ("hook", "tables", *(system.format for system in DATA_SYSTEMS if system.java_folder))  # tables: of 0.1.0
+_JAR = re.compile(rf"(?:{'|'.join(_PARTS)})-[0-9a-f]{{24}}\.jar")
 _PARTIAL = re.compile(rf"{_JAR.pattern}\.\w+\.tmp")
 _log = logging.getLogger("xskip")
 

@@ -109,6 +109,10 @@ class Hook:
 
         self._loader = Callback(load)
         self._connection.setExtensionLoader(self._loader)
+        for name, callback in callbacks.items():  # an earlier process of Python can have loaded the extension
+            methods = self.rule.knownExtension(name)
+            if methods is not None:
+                methods.setCallback(callback)
 
     def create(self, class_name: str) -> Any:
         """Return a new object of a class of the hook, which has a constructor without parameters."""

@@ -63,7 +63,7 @@ class QueryCalls:
         self._calls.register(directory, token, self.files(files))
 
     def files(self, files: Pieces) -> Any:
-        """Return the JVM's representation of a snapshot's files (``io.xskip.snapshot.FileTable``)."""
+        """Return the JVM's representation of a snapshot's files (``io.xskip.protocol.FileTable``)."""
         from py4j.protocol import Py4JJavaError
 
         if sum(map(len, files)) > _MAX_BYTES:

@@ -85,7 +85,7 @@ class KnownFiles(NamedTuple):
 
     #: The number by which the JVM knows the snapshot.
     token: int
-    #: The files in the format of io.xskip.snapshot.FileTable.
+    #: The files in the format of io.xskip.protocol.FileTable.
     files: Pieces
     #: The root of the dataset in the hook's spelling, and the root by which the snapshot names the files.
     root: str

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.engine.decision import Evidence, ScanTrace
-from xskip.expressions.condition_reasons import Cause, words_of
+from xskip.expressions.condition_reasons import Cause
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
@@ -204,7 +204,7 @@ class ScanFiles:
             " AND ".join(predicates),
             ", ".join(names),
             "" if shown is None else self._bounds(finding, row),
-            words_of(reason),
+            str(reason),
         )
 
     def _bounds(self, finding: Finding, row: int) -> str:

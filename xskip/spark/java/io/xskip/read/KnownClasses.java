@@ -68,8 +68,7 @@ public final class KnownClasses {
   }
 
   // An object that is not of the hook must have exactly one of these classes: a subclass may give
-  // files another meaning, as
-  // table formats do that store deleted rows separately.
+  // files another meaning, as table formats do that store deleted rows separately.
   private static boolean isKnown(FileIndex index) {
     return index instanceof HookFileIndex || FILE_INDEXES.contains(index.getClass().getName());
   }
