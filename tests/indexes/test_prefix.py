@@ -44,6 +44,9 @@ CASES = {
     "s <> 'ab'": "abc b wide many",
     "s not in ('ab')": "abc b wide many",
     "s not in ('ab', null)": NONE,
+    "s not in ('ab', 'zz')": "abc b wide many",
+    "s not in ('abc', 'abcd')": "abc ab b wide many",  # prefixes of three bytes have other continuations
+    "s not in ('ab', 'zz', null)": NONE,
     "s is not null": "abc ab b wide many",
     "s is null": ALL,
     "s <=> 'ab'": "ab many",
