@@ -32,13 +32,12 @@ from xskip.pruning.translate import translate
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.spark_engine import engine_of
 
-__all__ = ["FILES", "INTERPRETED", "PLAIN", "REFUSALS", "Copies", "give", "number", "number_of", "swap", "under"]
+__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "execution", "give", "number", "number_of", "swap", "under"]
 
 FILES = 40
 #: The copy that has no index.
 PLAIN = "plain"
-#: The settings for plans of few rows, which Spark interprets faster than it compiles them.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 #: The end of each path, with the number of the file.
 _NUMBER = r"n(\d+)\.\w+"
 #: What Spark says no with.
@@ -87,6 +86,14 @@ def number() -> Column:
 def number_of(path: str) -> int:
     """Return the number of a file."""
     return int(re.findall(rf"{_NUMBER}\Z", path)[0])
+
+
+def execution(seed: int) -> dict[str, str]:
+    """Return the settings by which Spark executes the plans of a seed: it compiles half of them, as by default.
+
+    Spark interprets plans of few rows faster than it compiles them.
+    """
+    return _INTERPRETED if seed % 2 else {}
 
 
 @dataclass(slots=True)

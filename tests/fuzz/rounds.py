@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import xskip
-from tests.fuzz.copies import FILES, INTERPRETED, PLAIN, REFUSALS, Copies, under
+from tests.fuzz.copies import FILES, PLAIN, REFUSALS, Copies, execution, under
 from tests.fuzz.counts import Counts
 from tests.fuzz.data import dataset
 from tests.fuzz.failures import Failure
@@ -77,7 +77,7 @@ class Round:
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Apply a number of random predicates to every copy."""
         plan = self.plan
-        with under(self.spark, INTERPRETED | plan.settings, plan.zones[0], plan.hadoop):
+        with under(self.spark, execution(self.seed) | plan.settings, plan.zones[0], plan.hadoop):
             self.copies.write(self.random, self.kinds)
             with under(self.spark, plan.asking, plan.zones[1], plan.asked_hadoop):
                 return self._ask(predicates)

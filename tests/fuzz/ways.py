@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import xskip
-from tests.fuzz.copies import INTERPRETED, PLAIN, REFUSALS, Copies, give, number, swap
+from tests.fuzz.copies import PLAIN, REFUSALS, Copies, give, number, swap
 from tests.fuzz.tree import Tree
 from xskip.spark.query.spark_engine import forget_indexes
 
@@ -198,7 +198,7 @@ def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree,
         The files with a matching row, for the first session.
     """
     other = replace(copies, spark=copies.spark.newSession())
-    give(other.spark, {**INTERPRETED, **copies.plan.settings, "spark.xskip.strict": "false"})
+    give(other.spark, {**copies.plan.settings, "spark.xskip.strict": "false"})
     xskip.enable(other.spark)
     try:
         truths = ((copies, asked), (other, other.truth(list(asked))))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xskip
-from tests.fuzz.copies import INTERPRETED, under
+from tests.fuzz.copies import execution, under
 from tests.fuzz.counts import Counts
 from tests.fuzz.kinds import SINGLE, on_columns
 from tests.fuzz.questdb.cold_tier import ColdTierModel
@@ -150,7 +150,7 @@ class TableRound:
         zone = _ZONES[self.seed % len(_ZONES)]
         table: SparkTable | None = None
         try:
-            with under(self.spark, INTERPRETED | {"spark.sql.ansi.enabled": "false"}, zone):
+            with under(self.spark, execution(self.seed) | {"spark.sql.ansi.enabled": "false"}, zone):
                 table = SparkTable(self.server, self.seed, self.spark, self.base)
                 steps_of(table, steps, done)
         except Exception:  # noqa: BLE001 - an error is a fault
