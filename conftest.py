@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Do not wait for an archive that the tests did not need."""
+    """Stop the processes that still write the archive of Spark's classes."""
     for process in _archiving:
         if process is not None and process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

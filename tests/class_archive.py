@@ -14,9 +14,9 @@ import pyspark
 
 __all__ = ["archive_options", "start_archive"]
 
-#: What loads the classes that most programs load.
+#: The program whose classes the archive has: those of writes, builds, queries and refreshes.
 _PROGRAM = """
-import sys, tempfile
+import tempfile
 from pyspark.sql import SparkSession
 import xskip
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DATA_SYSTEMS", "DataSystem", "system_of"]
+__all__ = ["DATA_SYSTEMS", "EXTENSIONS", "DataSystem", "system_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ DATA_SYSTEMS = (
         java_class="io.xskip.questdb.TableRelations",
     ),
 )
+#: The data systems whose Java classes are an extension of the hook, which a driver loads with the first dataset.
+EXTENSIONS = tuple(system for system in DATA_SYSTEMS if system.java_folder)
 
 
 def system_of(fmt: str) -> DataSystem | None:

@@ -1,4 +1,4 @@
-"""Why a scan of a query asked no index, as a sentence of a report."""
+"""The reasons why a scan of a query asked no index, as sentences of a report."""
 
 from __future__ import annotations
 

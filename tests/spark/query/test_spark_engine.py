@@ -14,6 +14,7 @@ import pytest
 
 from tests.metadatastore.samples import ROOT
 from tests.spark.query.fakes import FakeHook, put_index, request_text
+from xskip.data_systems import EXTENSIONS
 from xskip.engine import loaded_indexes, selection
 from xskip.metadatastore import snapshot as snapshot_module
 from xskip.metadatastore.snapshot import open_snapshot
@@ -21,6 +22,7 @@ from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.query import spark_engine as engine_module
+from xskip.spark.query.extensions import extension_answers
 from xskip.spark.query.spark_engine import SparkEngine
 
 
@@ -223,3 +225,8 @@ def test_a_forgotten_index_is_warned_of_again(
         engine.answer(request_text(directory, format="avro"))
         engine.forget(directory)
     assert len(caplog.messages) == 2
+
+
+def test_each_extension_has_a_function_that_answers(fake: FakeHook, engine: SparkEngine) -> None:
+    answers = extension_answers(fake.hook, engine.session)
+    assert answers.keys() == {system.format for system in EXTENSIONS}

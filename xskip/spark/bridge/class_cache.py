@@ -17,17 +17,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from xskip.data_systems import DATA_SYSTEMS
+from xskip.data_systems import EXTENSIONS
 
-__all__ = ["OFF", "cache_folder", "find_jar", "store_jar"]
+__all__ = ["HOOK", "OFF", "cache_folder", "find_jar", "store_jar"]
 
+#: The part of the hook that each driver loads. The other parts are extensions, which are named for their data systems.
+HOOK = "hook"
 #: The text of the setting that keeps no classes.
 OFF = "off"
 _MAX_JARS = 16
 _ROOT = 0
 _DAY_SECONDS = 86_400
 #: The name of a jar, and the name under which a process writes it.
-_PARTS = ("hook", "tables", *(system.format for system in DATA_SYSTEMS if system.java_folder))  # tables: of 0.1.0
+_PARTS = (HOOK, "tables", *(system.format for system in EXTENSIONS))  # tables: of 0.1.0
 _JAR = re.compile(rf"(?:{'|'.join(_PARTS)})-[0-9a-f]{{24}}\.jar")
 _PARTIAL = re.compile(rf"{_JAR.pattern}\.\w+\.tmp")
 _log = logging.getLogger("xskip")

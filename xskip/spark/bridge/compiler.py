@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from xskip.data_systems import DATA_SYSTEMS, system_of
+from xskip.data_systems import EXTENSIONS, system_of
 from xskip.errors import HookVersionError
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.settings import CLASSES
-from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
+from xskip.spark.bridge.class_cache import HOOK, cache_folder, find_jar, store_jar
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "HOOK",
     "RULE_CLASS",
     "classes_jar",
     "existing_rule",
@@ -53,8 +52,6 @@ _jars: dict[tuple[Any, str], Path] = {}
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
-#: The part of the hook that each driver loads. The other parts are extensions, which are named for their data systems.
-HOOK = "hook"
 #: The folder of the classes that only the hook uses. Spark finds those in other folders by their names.
 _HIDDEN = "io/"
 #: The end of the name of a data source.
@@ -245,18 +242,13 @@ def _compile(jvm: Any, loader: Any, part: str) -> dict[str, bytes]:
 
 def _part_of(path: str) -> str:
     """Return the part of the hook to which a source file belongs."""
-    return next((name for name, folder in _extensions().items() if path.startswith(folder)), HOOK)
-
-
-def _extensions() -> dict[str, str]:
-    """Return the folders of the extensions by name."""
-    return {system.format: system.java_folder for system in DATA_SYSTEMS if system.java_folder}
+    return next((system.format for system in EXTENSIONS if path.startswith(system.java_folder)), HOOK)
 
 
 def write_jar(spark: SparkSession, path: str) -> None:
     """Write all classes for a session's Spark to a local jar, which replaces a file."""
     classes: dict[str, bytes] = {}
-    for part in (HOOK, *_extensions()):
+    for part in (HOOK, *(system.format for system in EXTENSIONS)):
         classes |= _class_files(classes_jar(spark, part))
     _write(spark, path, classes)
 

@@ -13,8 +13,8 @@ from xskip.metadata.reader_settings import RECORDS, SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
+from xskip.spark.bridge.class_cache import HOOK
 from xskip.spark.bridge.compiler import (
-    HOOK,
     RULE_CLASS,
     classes_jar,
     existing_rule,
