@@ -55,6 +55,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="the Avro jar is of an older Spark"))
 
 
+def pytest_collection_finish() -> None:
+    """Exclude the tests and all imported modules from further collections of garbage, which they make slow."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def counted(record_property: Callable[[str, object], None]) -> Counted:
     """Return a function that adds a number to the table at the end of the report, if the test passes."""

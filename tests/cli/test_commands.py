@@ -324,15 +324,21 @@ def test_a_reader_that_ends_early_gets_no_traceback() -> None:
     assert (process.returncode, err) == (2, "")
 
 
+def running(name: str) -> list[str]:
+    """Return the commands of the JVMs of an application."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line[-200:] for line in listed.splitlines() if f"spark.app.label={name}" in line and "java" in line]
+
+
 def leftovers(name: str) -> list[str]:
     """Return the commands of the JVMs of an application that still run after some seconds."""
+    found = running(name)
     for _ in range(40):
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        running = [line[-200:] for line in listed.splitlines() if f"spark.app.label={name}" in line and "java" in line]
-        if not running:
-            return []
+        if not found:
+            break
         time.sleep(0.5)
-    return running
+        found = running(name)
+    return found
 
 
 def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
@@ -342,7 +348,8 @@ def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
         [sys.executable, "-m", "xskip", "create", path, "--minmax", "a", *LOCAL, "--conf", f"spark.app.label={label}"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT,
     )  # fmt: skip
-    time.sleep(3)
+    while not running(label) and process.poll() is None:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, "", "xskip: interrupted\n")
