@@ -25,6 +25,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 PARQUET = {
     "spark.collect.collector",
     "spark.collect.parquet_footers",
+    "spark.collect.recorded_schema",
     "engine.metadata_row_groups",
     "cli.demo",
     "quixlake.descriptors",

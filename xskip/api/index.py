@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -31,13 +30,14 @@ from xskip.indexing.indexed_listing import IndexedListing
 from xskip.indexing.planning import plan
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import PathReader, TableReader
+from xskip.indexing.reconciliation import Reconciliation
 from xskip.indexing.refresh import Refresh, trusted
 from xskip.indexing.source import check_keys, new_write_options
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.file_list import FileList
-from xskip.results.operations import RefreshResult
+from xskip.results.operations import EnsureResult, RefreshResult
 from xskip.settings import is_absolute
 from xskip.spark.bridge.sessions import check_session
 from xskip.spark.query.spark_engine import engine_of
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["SkippingIndex"]
-
-_log = logging.getLogger("xskip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +252,75 @@ class SkippingIndex(IndexInspection):
         check_keys(write_options, planned)
         with Collected() as collected:
             result = Build(engine, source, planned, progress, on_error, write_options, collected).run(None)
-        if source.unfound:
-            _log.warning("the index is in %s, but %s", source.directory, source.unfound)
         return replace(result, seconds=time.monotonic() - started)
+
+    def ensure(
+        self,
+        indexes: Sequence[Index],
+        *,
+        progress: ProgressOption = None,
+        on_error: OnError = "raise",
+        dry_run: bool = False,
+    ) -> EnsureResult:
+        """Create, change or refresh the index until the dataset has exactly these indexes, with all its files.
+
+        Call it after each load: the result is the same however often it runs, and from however many schedulers. If the
+        dataset has the indexes already and no file has changed, no Spark job runs. Otherwise all changes are one
+        commit, so queries always find an index: missing indexes, and indexes with other parameters, are collected for
+        all files; indexes that are not in the list are removed; all others are collected for new and changed files
+        only. An existing index keeps its version of the metadata format, see :meth:`migrate`.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            Such as ``[MinMax("ts"), ValueList("city")]``.
+        progress : bool or callable, optional
+            See :meth:`create`.
+        on_error : {"raise", "skip"}
+            See :meth:`create`.
+        dry_run : bool
+            Whether to return what the call would do without doing it.
+
+        Returns
+        -------
+        EnsureResult
+            The indexes that were added, replaced and removed, and the numbers of added, removed and unchanged files.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has another type than documented, or is none of the choices.
+        SettingError
+            If a setting of xskip is unknown or has an invalid value.
+        IndexDefinitionError, UnsupportedTypeError
+            If an index definition is invalid for the dataset, or if the dataset is read in another way than when the
+            index was built.
+        KeyNotAvailableError
+            If the key of an index is not available; nothing has changed.
+        CollectError
+            If a file cannot be read; nothing has changed.
+        CommitConflictError
+            If other writers committed first in every attempt; nothing has changed.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, path)
+        >>> index.ensure([xskip.MinMax("temp")]).created
+        True
+        >>> result = index.ensure([xskip.MinMax("temp"), xskip.ValueList("city")])
+        >>> result.indexes_added, result.unchanged
+        (('valuelist(city)',), 3)
+        >>> index.ensure([xskip.MinMax("temp"), xskip.ValueList("city")]).changed
+        False
+        """
+        started = time.monotonic()
+        wanted = check_indexes(indexes)
+        check_build(progress, on_error)
+        check_flag("dry_run", dry_run)
+        update = Reconciliation(
+            self._check_settings(), self._spark, self._reader, progress, on_error, indexes=wanted, dry_run=dry_run
+        )
+        return replace(update.run(), seconds=time.monotonic() - started)
 
     def refresh(
         self,

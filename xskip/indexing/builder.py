@@ -40,6 +40,7 @@ OnError = Literal["raise", "skip"]
 _log = logging.getLogger("xskip.builds")
 _WRITE_OPTIONS = WriteOptions()
 Positions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 # More than _MAX_SMALL metadata files with fewer rows than _SMALL_ROWS are written anew as one.
 _SMALL_ROWS = 10_000
 _MAX_SMALL = 16
@@ -64,6 +65,8 @@ class Build:
     operation: str = "refresh"
     #: Why the build collects the statistics of unchanged files anew.
     reread: tuple[str, ...] = ()
+    #: Whether the build only counts the files that it would add and remove.
+    dry_run: bool = False
     _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _identifier: str = ""
@@ -71,8 +74,8 @@ class Build:
     def run(
         self,
         snapshot: Snapshot | None,
-        in_question: npt.NDArray[np.bool_] | None = None,
-        outdated: npt.NDArray[np.bool_] | None = None,
+        in_question: Flags | None = None,
+        outdated: Flags | None = None,
     ) -> RefreshResult:
         """Update the index from a snapshot, or from nothing if it is None, to the present state of the dataset.
 
@@ -88,12 +91,12 @@ class Build:
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
         self._add_ambiguous_names()
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
-        if ours and outdated is not None and (outdated & alive).any():
-            names = ours.load(()).files.names.filter(pa.array(outdated & alive))
-            fresh = np.union1d(fresh, pc.index_in(names, listed.files.names).to_numpy().astype(np.int64))
-            alive &= ~outdated
+        if ours and outdated is not None:
+            fresh, alive = _with_outdated(ours, listed, fresh, alive, outdated)
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
+        if self.dry_run:
+            return RefreshResult(len(fresh), gone, unchanged, time.monotonic() - started, reread=self.reread)
         if ours and not (self.rewrites or len(fresh) or gone) and all(map(self._is_portable, ours.metadata_files)):
             return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started))
         if ours:
@@ -119,6 +122,8 @@ class Build:
         counts = f"{result.added:,} files added, {result.removed:,} removed, {result.unchanged:,} unchanged"
         failed = f", {len(result.failed):,} not readable" if result.failed else ""
         name = operation or self.operation
+        if name == "create" and self.source.unfound:
+            _log.warning("the index is in %s, but %s", self.source.directory, self.source.unfound)
         _log.info("%s of the index of %s: %s%s, in %.2f s", name, self.source.root, counts, failed, result.seconds)
         return result
 
@@ -154,7 +159,7 @@ class Build:
                 done += len(chunk)
                 show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
-    def keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
+    def keep(self, snapshot: Snapshot, alive: Flags, scratch: Path) -> list[RecordedFile]:
         """Return the metadata files that stay unchanged, and write the remaining rows of the others to new files."""
         assert snapshot.record is not None
         rows, size = min(_SMALL_ROWS, self.write_options.rows_per_file // 2), self.write_options.bytes_per_file // 4
@@ -210,3 +215,14 @@ class Build:
         names = list(map(table_identifier, self.failed))
         modified = files.modified.take(pc.index_in(pa.array(names), files.names))
         return list(map(UnreadableFile, names, modified.to_pylist(), self.failed.values()))
+
+
+def _with_outdated(
+    snapshot: Snapshot, listed: ListedFiles, fresh: Positions, alive: Flags, outdated: Flags
+) -> tuple[Positions, Flags]:
+    """Return the files to collect and the files of a snapshot that stay, if unchanged files are outdated."""
+    if not (outdated & alive).any():
+        return fresh, alive
+    names = snapshot.load(()).files.names.filter(pa.array(outdated & alive))
+    again = pc.index_in(names, listed.files.names).to_numpy().astype(np.int64)
+    return np.union1d(fresh, again), alive & ~outdated

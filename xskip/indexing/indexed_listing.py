@@ -37,6 +37,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.protocol.file_table import file_table
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
+from xskip.spark.collect.recorded_schema import recorded_schema
 from xskip.spark.collect.relation import Dataset, KnownFiles
 from xskip.spark.query.spark_engine import SparkEngine
 from xskip.types.datatypes import json_field, to_json
@@ -306,7 +307,9 @@ def _of_ddl(engine: SparkEngine, session: SparkSession, text: str) -> StructType
 
 
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:
-    """Read the first path that Spark can read."""
+    """Read the first path that Spark can read, by the schema that it has if that needs no Spark job."""
+    if reader.schema is None and reader.format.lower() == "parquet" and some[0].startswith("file:/"):
+        reader = replace(reader, schema=recorded_schema(some[0].removeprefix("file:").replace("///", "/", 1)))
     for path in some[:-1]:
         with suppress(DatasetError):
             return reader.load(spark, path, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["plan", "plan_existing"]
 
 
-def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
-    """Resolve the requested indexes to the values that a build must collect."""
+def plan(source: Source, indexes: Sequence[Index], known: Container[IndexDefinition] = ()) -> tuple[PlannedIndex, ...]:
+    """Resolve the requested indexes to the values that a build must collect.
+
+    Spark tries the patterns of indexes in a query, unless their definitions are ``known``.
+    """
     planned = _planned_all(source, indexes)
-    for index in indexes:
-        if isinstance(index, Formatted):
-            _check_pattern(source, index)
+    for each in planned:
+        if isinstance(each.index, Formatted) and each.definition not in known:
+            _check_pattern(source, each.index)
     return planned
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from xskip.data_systems import system_of
 from xskip.errors import DatasetError
 from xskip.hints import Argument, Words
 from xskip.indexing.builder import Build
-from xskip.indexing.indexed_listing import IndexedListing, compare, listing_from_index
+from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.indexing.source import check_reading, open_source, reading_differences, require_own_snapshot
+from xskip.indexing.source import check_reading, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
 from xskip.results.operations import RefreshResult
 from xskip.spark.query.spark_engine import SparkEngine
@@ -25,9 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Refresh", "trusted"]
-
-_log = logging.getLogger("xskip")
-_builds = logging.getLogger("xskip.builds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +39,11 @@ class Refresh(Update):
         """Refresh the index once, and leave the collected rows for the next attempt if the commit fails."""
         if self.recheck is not None:
             return self._prepared(trusted(self.spark, self.engine, self.reader, self.recheck))()
-        refreshing = None
-        try:
-            found = compare(self.spark, self.engine, self.reader)
-            refreshing = self._prepared(found) if found else None
-        except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
-            _log.debug("Spark lists the whole dataset: %r", error)
-        return (refreshing or self._prepared(None))()
+        return self.run_prepared(self._prepared)
 
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
         """Prepare a build over the changed directories, or over the whole dataset, which Spark lists."""
-        source = open_source(self.spark, self.engine, found.read_changed if found else self.reader, self.reader.place)
+        source = self.open(found)
         snapshot = found.snapshot if found else require_own_snapshot(source)
         if self.recheck is not None:
             check_reading(source, snapshot)
@@ -64,14 +51,7 @@ class Refresh(Update):
         if reread and found:
             return self._prepared(None)
         build = self.build_on(source, snapshot, Build, rereads=bool(reread))
-        if reread:
-            _builds.info("refresh of the index of %s reads all files again: %s", source.root, "; ".join(reread))
-            build.reread = reread
-            return partial(build.run, snapshot, outdated=np.ones(snapshot.rows, np.bool_))
-        outdated = self.outdated(snapshot)
-        if outdated is not None:
-            return partial(build.run, snapshot, outdated=outdated)
-        return partial(build.run, snapshot, found.in_question if found else None)
+        return self.run_of(build, snapshot, found, reread)
 
 
 def trusted(spark: SparkSession, engine: SparkEngine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:

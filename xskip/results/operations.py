@@ -11,6 +11,7 @@ from xskip.results.render import KeyValueView, ShownTable, human_bytes
 __all__ = [
     "ColumnChange",
     "DropResult",
+    "EnsureResult",
     "IndexList",
     "ListedIndex",
     "MigrationResult",
@@ -76,6 +77,69 @@ class RefreshResult(KeyValueView):
         ]
         pairs += [("not readable", name) for name in self.failed]
         return pairs + [("read again because", reason) for reason in self.reread]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EnsureResult(KeyValueView):
+    """The result of :meth:`xskip.SkippingIndex.ensure`, or of its dry run.
+
+    Attributes
+    ----------
+    dataset : str
+        The dataset's root.
+    indexes_added, indexes_replaced, indexes_removed : tuple of str
+        The indexes that the dataset did not have, had with other parameters, or should no longer have, such as
+        ``minmax(ts)``.
+    added, removed, unchanged : int
+        The number of files whose metadata the call added, removed or left unchanged. An unchanged file was read if an
+        index was added or replaced.
+    seconds : float
+        The duration of the call.
+    created : bool
+        Whether the dataset had no index.
+    failed, reread : tuple of str
+        See :class:`~xskip.results.operations.RefreshResult`.
+    dry_run : bool
+        Whether the call changed nothing, and the result is what it would do.
+    problem : str
+        The reason why a dataset of a configuration file stayed as it was; else empty.
+    """
+
+    dataset: str
+    indexes_added: tuple[str, ...]
+    indexes_replaced: tuple[str, ...]
+    indexes_removed: tuple[str, ...]
+    added: int
+    removed: int
+    unchanged: int
+    seconds: float
+    created: bool = False
+    failed: tuple[str, ...] = ()
+    reread: tuple[str, ...] = ()
+    dry_run: bool = False
+    problem: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Return whether the call changed the index, or would change it."""
+        indexes = self.indexes_added or self.indexes_replaced or self.indexes_removed
+        return bool(indexes or self.added or self.removed)
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        indexes = {"added": self.indexes_added, "replaced": self.indexes_replaced, "removed": self.indexes_removed}
+        if self.problem:
+            return [("dataset", self.dataset), ("problem", self.problem)]
+        return [
+            ("dataset", self.dataset),
+            *([("dry run", "nothing was changed")] if self.dry_run else []),
+            *((f"indexes {what}", ", ".join(names)) for what, names in indexes.items() if names),
+            ("files added", self.added),
+            ("files removed", self.removed),
+            ("files unchanged", self.unchanged),
+            ("seconds", self.seconds),
+            *(("not readable", name) for name in self.failed),
+            *(("read again because", reason) for reason in self.reread),
+        ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,0 +1,141 @@
+"""Reconciliations: one call after which a dataset has exactly the requested indexes, with all its files.
+
+.. code-block:: text
+
+    no index                        create it
+    the same indexes                refresh them, without a Spark job if no file has changed
+    other indexes or parameters     add, replace and remove indexes, and refresh the others, in one commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from xskip.errors import IndexDroppedError, RecordDamagedError
+from xskip.indexes import Index
+from xskip.indexing.builder import Build
+from xskip.indexing.commit_attempts import Collected
+from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
+from xskip.indexing.indexed_listing import IndexedListing
+from xskip.indexing.planning import plan
+from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
+from xskip.indexing.update import Update
+from xskip.metadata.table import IndexDefinition
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
+from xskip.results.operations import EnsureResult, RefreshResult
+from xskip.spark.collect.planned_index import PlannedIndex
+
+__all__ = ["Reconciliation"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The difference between the indexes of a snapshot and the requested ones."""
+
+    added: tuple[PlannedIndex, ...]
+    #: The requested indexes that the snapshot has with another parameter, key or type.
+    replaced: tuple[PlannedIndex, ...]
+    removed: tuple[IndexDefinition, ...]
+
+    @staticmethod
+    def between(snapshot: Snapshot, requested: Sequence[PlannedIndex]) -> _Difference:
+        """Compare the indexes of a snapshot with the requested ones."""
+        present = {definition.key: definition for definition, _ in snapshot.indexes}
+        known = [each for each in requested if each.definition.key in present]
+        keys = {each.definition.key for each in known}
+        return _Difference(
+            tuple(each for each in requested if each.definition.key not in keys),
+            tuple(each for each in known if not _is_same(present[each.definition.key], each.definition)),
+            tuple(definition for key, definition in present.items() if key not in keys),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.replaced or self.removed)
+
+
+def _is_same(present: IndexDefinition, requested: IndexDefinition) -> bool:
+    # Metadata of other programs, and of version 0, have no types.
+    return present == (requested if present.types else replace(requested, types=()))
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation(Update):
+    """A reconciliation of one dataset with the requested indexes."""
+
+    indexes: Sequence[Index] = ()
+    #: The version of the metadata format of a new index.
+    version: int = CURRENT_VERSION
+    #: Whether the reconciliation only returns what it would do.
+    dry_run: bool = False
+
+    def run(self) -> EnsureResult:
+        """Reconcile the dataset, and start over if another writer committed first or dropped the index."""
+        with suppress(IndexDroppedError):
+            return self._repeated()
+        return replace(self, _collected=Collected())._repeated()
+
+    def _repeated(self) -> EnsureResult:
+        return self.repeat(partial(self.run_prepared, self._prepared))
+
+    def _prepared(self, found: IndexedListing | None) -> Callable[[], EnsureResult]:
+        """Prepare a build over the changed directories, or over the whole dataset if other indexes are requested."""
+        source = self.open(found)
+        snapshot = found.snapshot if found else self._present(source)
+        known = [definition for definition, _ in snapshot.indexes] if snapshot else []
+        requested = plan(source, self.indexes, known)
+        if snapshot is None:
+            return partial(self._created, source, requested)
+        check_dataset(snapshot, source.location)
+        difference = _Difference.between(snapshot, requested)
+        reread = reading_differences(source, snapshot)
+        if found and (difference or reread):
+            return self._prepared(None)
+        kind = DefinitionBuild if difference else Build
+        build = self.build_on(source, snapshot, kind, requested, rereads=bool(reread))
+        build.dry_run = self.dry_run
+        if isinstance(build, DefinitionBuild):
+            build.operation, build.added = "ensure", (*difference.added, *difference.replaced)
+            build.removed = frozenset(each.key for each in difference.removed)
+            build.write_options = self._form(build)
+        run = self.run_of(build, snapshot, found, reread)
+        return lambda: self._result(source, run(), difference)
+
+    def _form(self, build: DefinitionBuild) -> WriteOptions:
+        """Return the write options of a build whose indexes can have other keys than those of the snapshot."""
+        write_options = with_footer_key(build, build.added)
+        if not any(each.definition.key_label for each in build.planned):
+            return replace(write_options, footer_key=None)  # xskip writes no footer with a key without such an index
+        check_keys(write_options, build.planned)
+        return write_options
+
+    def _present(self, source: Source) -> Snapshot | None:
+        """Return the present snapshot; None if there is none, or if its record is damaged, which a build replaces."""
+        with suppress(RecordDamagedError):
+            return open_snapshot(source.storage, source.directory)
+        return None
+
+    def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
+        write_options = new_write_options(self.spark, self.engine, self.version)
+        check_keys(write_options, requested)
+        build = Build(self.engine, source, requested, self.progress, self.on_error, write_options, self._collected)
+        build.dry_run = self.dry_run
+        return replace(self._result(source, build.run(None), _Difference(requested, (), ())), created=True)
+
+    def _result(self, source: Source, files: RefreshResult, difference: _Difference) -> EnsureResult:
+        return EnsureResult(
+            dataset=source.root,
+            indexes_added=tuple(str(each.definition) for each in difference.added),
+            indexes_replaced=tuple(str(each.definition) for each in difference.replaced),
+            indexes_removed=tuple(map(str, difference.removed)),
+            added=files.added,
+            removed=files.removed,
+            unchanged=files.unchanged,
+            seconds=files.seconds,
+            failed=files.failed,
+            reread=files.reread,
+            dry_run=self.dry_run,
+        )
