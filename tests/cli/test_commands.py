@@ -24,7 +24,8 @@ from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, Formatted, GeoBox, MinMax, PathBounds, SkippingIndex, ValueList
 from xskip.cli.commands import COMMANDS
 from xskip.cli.completion import SHELLS, script
-from xskip.cli.index_definitions import read_config, wanted_indexes
+from xskip.cli.configuration_file import read_config
+from xskip.cli.index_definitions import wanted_indexes
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
 from xskip.errors import IndexDefinitionError
@@ -114,7 +115,7 @@ def test_a_definition_that_is_not_valid_is_an_error(given: str, said: str) -> No
     ("text", "said"),
     [
         ("index = 5", "another type"),
-        ("indexes = []", "unknown keys.*indexes"),
+        ("indices = []", "unknown keys.*indices"),
         ("[[index]", "cannot read the configuration"),
         ('[[index]]\ntype="minmax"\ncolumns="a"', r"minmax has no such parameter .*; did you mean column\?$"),
         ('[[index]]\ntype="minmx"\ncolumn="a"', r"; did you mean minmax\?$"),
@@ -133,7 +134,7 @@ def test_a_configuration_that_is_not_valid_is_an_error(tmp_path: Path, text: str
 
 
 def test_the_configuration_of_the_reference_is_valid(tmp_path: Path) -> None:
-    (block,) = (block for block in blocks_in(REFERENCE.read_text(encoding="utf-8")) if block.language == "toml")
+    block, _ = (block for block in blocks_in(REFERENCE.read_text(encoding="utf-8")) if block.language == "toml")
     config = tmp_path / "index.toml"
     config.write_text(block.code)
     assert wanted_indexes(parsed("--config", str(config))) == [

@@ -18,6 +18,7 @@ __all__ = [
     "create",
     "demo",
     "diagnose",
+    "ensure",
     "exists",
     "explain",
     "list_all",
@@ -75,6 +76,13 @@ def create(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Ind
     """Create the index with the definitions of the command."""
     given: Mapping[str, Any] = {} if arguments.version is None else {"version": arguments.version}
     return index.create(wanted, on_error=arguments.on_error, **given)
+
+
+def ensure(arguments: argparse.Namespace) -> int:
+    """Create, change or refresh indexes until the datasets have exactly those of the command or the file."""
+    from xskip.cli.ensure import run_ensure
+
+    return run_ensure(arguments)
 
 
 def add(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xskip.cli.command_functions import (
@@ -13,6 +13,7 @@ from xskip.cli.command_functions import (
     create,
     demo,
     diagnose,
+    ensure,
     exists,
     explain,
     list_all,
@@ -81,6 +82,15 @@ _ON_ERROR = Flag(
 _DIRECTORY: Mapping[str, Any] = {"default": ".", "metavar": "DIRECTORY"}
 
 COMMANDS = (
+    Command(
+        "ensure", "create, change or refresh the index until the dataset has exactly these indexes, with all its files",
+        "xskip ensure /lake/events --minmax ts --valuelist city", ensure,
+        (
+            replace(DATASET[0], text="the root directory of the dataset; without it, the datasets of --config",
+                options={**DATASET[0].options, "nargs": "?"}),
+            *DATASET[1:], *INDEX_FLAGS, _ON_ERROR, _DRY_RUN, _CHECK,
+        ),
+    ),
     Command(
         "create", "build an index", "xskip create /lake/events --format avro --minmax ts --valuelist city",
         with_indexes(create),

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from xskip.cli.configuration_file import read_config
 from xskip.cli.flags import ONE_COLUMN
-from xskip.errors import IndexDefinitionError, did_you_mean, error_text
+from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.indexes import Index, PathBounds, registered
 from xskip.indexes.registry import type_of
 
-__all__ = ["read_config", "wanted_indexes"]
+__all__ = ["configured_indexes", "wanted_indexes"]
 
 _EXPECTED = "TYPE(COLUMN, PARAMETER=VALUE), such as valuelist(city, max_values=100)"
-_KEYS = ("format", "options", "index")
 _ERRORS = (TypeError, ValueError)
 
 
@@ -31,8 +28,7 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
     wanted += [_parsed(text) for text in arguments.index]
     if arguments.pathbounds:
         wanted += PathBounds.of_pattern(arguments.pathbounds, unit=arguments.path_unit, zone=arguments.path_zone)
-    for entry in read_config(arguments.config).get("index", []):
-        wanted += _configured(entry)
+    wanted += configured_indexes(read_config(arguments.config))
     if not wanted:
         raise IndexDefinitionError(
             "no index is given", expected="at least one, such as --minmax COLUMN or --valuelist COLUMN",
@@ -41,30 +37,12 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
     return wanted
 
 
-def read_config(path: str | None) -> Mapping[str, Any]:
-    """Return the content of a configuration file in TOML, after a check of its keys; empty without a file."""
-    if path is None:
-        return {}
-    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        config: Mapping[str, Any] = toml.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise IndexDefinitionError("cannot read the configuration", where=path, found=error_text(error)) from error
-    unknown = sorted(config.keys() - set(_KEYS))
-    if unknown:
-        raise IndexDefinitionError(
-            "the configuration has unknown keys", where=path, found=", ".join(unknown), expected=", ".join(_KEYS),
-            hint=did_you_mean(unknown[0], _KEYS),
-        )  # fmt: skip
-    entries = config.get("index", [])
-    are_tables = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
-    if not are_tables or not isinstance(config.get("options", {}), dict):
-        raise IndexDefinitionError(
-            "the configuration has a key of another type",
-            where=path,
-            expected="[[index]] tables and an [options] table",
-        )
-    return config
+def configured_indexes(config: Mapping[str, Any]) -> list[Index]:
+    """Return the index types that the keys ``index`` and ``indexes`` of a checked configuration define."""
+    made = [_parsed(text) for text in config.get("indexes", ())]
+    for entry in config.get("index", ()):
+        made += _configured(entry)
+    return made
 
 
 def _configured(entry: Mapping[str, Any]) -> list[Index]:

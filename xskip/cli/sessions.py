@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from xskip.api.predicates import resolving
 from xskip.api.queries import explain
 from xskip.api.session import check_java, configure, enable, use_kms
 from xskip.cli import interrupts
-from xskip.cli.index_definitions import read_config
+from xskip.cli.configuration_file import read_config
 from xskip.errors import DatasetError, PredicateError, XskipError
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import LocalStorage
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 
     from xskip.results.skipping_report import SkippingReport
 
-__all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "session", "started"]
+__all__ = [
+    "Place",
+    "demand_directory",
+    "explained",
+    "index_at",
+    "opened_index",
+    "recorded_format",
+    "session",
+    "started",
+]
 
 
 @contextmanager
@@ -56,21 +66,43 @@ def started(builder: Any, *, verbose: bool = False) -> Iterator[SparkSession]:
             spark.stop()
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A dataset and the place of its index, as a command or a configuration file names them; empty if it does not."""
+
+    path: str = ""
+    table: str = ""
+    format: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    #: The base location of indexes.
+    location: str = ""
+    #: The directory of this index.
+    at: str = ""
+
+
 @contextmanager
 def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
     """Yield the index of the dataset that the arguments name."""
     config = read_config(getattr(arguments, "config", None))
     fmt = arguments.format or config.get("format") or recorded_format(arguments) or "parquet"
     options = {**config.get("options", {}), **dict(text.partition("=")[::2] for text in arguments.option)}
+    place = Place(arguments.path, "", fmt, options, arguments.location or "", arguments.at or "")
     with session(arguments, fmt) as spark:
-        if arguments.location:
-            spark.conf.set("spark.xskip.metadata.location", arguments.location)
-        index = SkippingIndex.for_path(spark, arguments.path, format=fmt, options=options)
-        if arguments.at:
-            root = engine_of(spark).hook.locations.qualified(arguments.path)
-            if PLACES.error(entry := f"{root}={arguments.at}") is None:  # a comma in a path
-                spark.conf.set(PLACES.key, entry)
-        yield index.at(arguments.at or None)
+        yield index_at(spark, place)
+
+
+def index_at(spark: SparkSession, place: Place) -> SkippingIndex:
+    """Return the index of a dataset, at its place, by which queries of the session find it."""
+    if place.location:
+        spark.conf.set("spark.xskip.metadata.location", place.location)
+    if place.table:
+        return SkippingIndex.for_table(spark, place.table).at(place.at or None)
+    index = SkippingIndex.for_path(spark, place.path, format=place.format or "parquet", options=place.options)
+    if place.at:
+        root = engine_of(spark).hook.locations.qualified(place.path)
+        if PLACES.error(entry := f"{root}={place.at}") is None:  # a comma in a path
+            spark.conf.set(PLACES.key, entry)
+    return index.at(place.at or None)
 
 
 def explained(index: SkippingIndex, predicate: str, files: int | None = None) -> SkippingReport:

@@ -1,0 +1,103 @@
+"""The command ``ensure``: one dataset of the command, or all datasets of a configuration file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xskip.cli.configuration_file import read_datasets
+from xskip.cli.flags import ONE_COLUMN, place
+from xskip.cli.index_definitions import configured_indexes, wanted_indexes
+from xskip.cli.output import show
+from xskip.cli.sessions import Place, index_at, opened_index, session
+from xskip.errors import ArgumentError, IndexDefinitionError, XskipError, message_of
+from xskip.hints import in_shell_words
+from xskip.indexes import Index
+from xskip.results.operations import EnsureResult
+from xskip.spark.bridge.java_errors import reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Dataset", "datasets_of", "run_ensure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset of a configuration file, with the indexes that it shall have."""
+
+    name: str
+    place: Place
+    indexes: list[Index] = field(default_factory=list)
+
+
+def run_ensure(arguments: argparse.Namespace) -> int:
+    """Ensure the indexes of the datasets, show the results, and return the exit code."""
+    results = _of_path(arguments) if arguments.path is not None else _of_file(arguments)
+    if any(each.problem for each in results):
+        return 2
+    return int(arguments.check and any(each.changed or each.failed for each in results))
+
+
+def _of_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
+    indexes = wanted_indexes(arguments)
+    with opened_index(arguments) as index:
+        result = index.ensure(indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
+        show(arguments, result)
+    return (result,)
+
+
+def _of_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
+    """Ensure the indexes of all datasets; an error of one does not keep the others from theirs."""
+    if arguments.config is None:
+        raise ArgumentError("xskip ensure needs a path, or a file with datasets", expected="PATH or --config FILE")
+    _refuse_other_flags(arguments)
+    datasets = list(datasets_of(arguments.config))
+    fmt = "avro" if any(each.place.format == "avro" for each in datasets) else ""
+    with session(arguments, fmt) as spark:
+        results = tuple(_ensured(spark, each, arguments) for each in datasets)
+        show(arguments, results)
+    return results
+
+
+def _refuse_other_flags(arguments: argparse.Namespace) -> None:
+    """Raise an error for flags that would concern one dataset."""
+    given = [f"--{name}" for name in ("format", "option", "location", "at") if getattr(arguments, name)]
+    if given or any(getattr(arguments, name) for name in (*ONE_COLUMN, "index", "geobox", "formatted", "pathbounds")):
+        raise ArgumentError(
+            "the file says what each dataset has", found=", ".join(given) or "an index in the command",
+            hint="name the path in the command, or write the rest to the file",
+        )  # fmt: skip
+
+
+def datasets_of(path: str) -> Iterator[Dataset]:
+    """Yield the datasets of a configuration file, with their indexes."""
+    for table in read_datasets(path):
+        name = str(table.get("path", table.get("table")))
+        indexes = configured_indexes(table)
+        if not indexes:
+            raise IndexDefinitionError(
+                "a dataset has no index", where=f"{path}, {name}", expected='a list such as indexes = ["minmax(ts)"]'
+            )
+        yield Dataset(name, _place(table), indexes)
+
+
+def _place(table: Mapping[str, Any]) -> Place:
+    options = {key: _text(value) for key, value in table.get("options", {}).items()}
+    location, at = (place(table[key]) if key in table else "" for key in ("location", "at"))
+    return Place(table.get("path", ""), table.get("table", ""), table.get("format", ""), options, location, at)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ensured(spark: SparkSession, dataset: Dataset, arguments: argparse.Namespace) -> EnsureResult:
+    try:
+        index = index_at(spark.newSession(), dataset.place)  # a session has one base location
+        return index.ensure(dataset.indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
+    except Exception as error:  # noqa: BLE001 - the error of one dataset is its result
+        text = in_shell_words(message_of(error)) if isinstance(error, XskipError) else reason(error)
+        return EnsureResult(dataset.name, (), (), (), 0, 0, 0, 0.0, problem=text)
