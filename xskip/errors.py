@@ -132,24 +132,6 @@ class MetadataNotFoundError(XskipError, LookupError):
         return cls("there is no index", where=where, hint=Words("{} first", _CREATE))
 
     @classmethod
-    def at_dataset(cls, where: str) -> MetadataNotFoundError:
-        """Return the error for a dataset without an index, in which the directory of its index would be.
-
-        Parameters
-        ----------
-        where : str
-            The directory of the metadata.
-
-        Returns
-        -------
-        MetadataNotFoundError
-        """
-        return cls(
-            "there is no index", where=where,
-            hint=Words("{} first, and again after an overwrite of the dataset, which deletes the index in it", _CREATE),
-        )  # fmt: skip
-
-    @classmethod
     def gone(cls, where: str) -> MetadataNotFoundError:
         """Return the error for an index that this process has built or used, and that something else has deleted.
 
@@ -166,6 +148,26 @@ class MetadataNotFoundError(XskipError, LookupError):
             "the index is gone: this process has built or used it, and it was deleted since", where=where,
             expected="an index, which an overwrite of the dataset deletes: mode(\"overwrite\"), INSERT OVERWRITE",
             hint=Words("{} again; indexes below spark.xskip.metadata.location outlive an overwrite", _CREATE),
+        )  # fmt: skip
+
+    @classmethod
+    def overwritten(cls, where: str, since: str) -> MetadataNotFoundError:
+        """Return the error for an index that was deleted with its dataset, and whose definition is known.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata.
+        since : str
+            When the definition was written.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
+        return cls(
+            f"the dataset was overwritten since {since}, and its index deleted", where=where,
+            hint=Words("{}, which builds the same index again", Call("refresh")),
         )  # fmt: skip
 
     @classmethod

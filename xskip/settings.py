@@ -19,6 +19,7 @@ __all__ = [
     "BYTES_PER_FILE",
     "CHUNK_BYTES",
     "CHUNK_FILES",
+    "DEFINITIONS",
     "DISCOVERY_SECONDS",
     "ENABLED",
     "EVALUATE",
@@ -224,6 +225,10 @@ BYTES_PER_FILE = Setting(
     "spark.xskip.metadata.bytesPerFile", 128 << 20, _some_bytes, _SIZE,
     "the approximate maximum size of one metadata file", "128m",
 )  # fmt: skip
+DEFINITIONS = Setting(
+    "spark.xskip.metadata.definitions", default=True, read=_flag, expected=_FLAG,
+    meaning="beside a dataset with its index inside, a small file keeps the definition, which outlives an overwrite",
+)  # fmt: skip
 METADATA_BYTES = Setting(
     "spark.xskip.metadata.maxBytes", 256 << 20, _some_bytes, _SIZE,
     "the maximum memory for an index's values in the driver, or 32 times the size of its files if that is more", "256m",
@@ -243,7 +248,7 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES,
         ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
-        CLASSES,
+        DEFINITIONS, CLASSES,
     )
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ def test_indexes_that_are_not_up_to_date(spark: SparkSession, path: str) -> None
     assert (state.state, state.found, state.advice) == (
         "warning",
         f"{path}: there is no index",
-        "call create([...]) first, and again after an overwrite of the dataset, which deletes the index in it",
+        "call create([...]) first",
     )
 
 

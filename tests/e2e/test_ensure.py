@@ -158,8 +158,9 @@ def test_indexes_that_are_only_removed_read_no_data(
 def test_the_version_of_an_index_stays(spark: SparkSession, path: str, version: int) -> None:
     """[MDS-C-30] Metadata of version 0 have no types of columns."""
     made = SkippingIndex.for_path(spark, path)
-    made.create([MinMax("x"), ValueList("s")], version=version)
-    assert not made.ensure([MinMax("x"), ValueList("s")]).changed
+    kinds = [MinMax("x"), ValueList("s"), BloomFilter("x", ndv=10), Formatted("s", "a(b)", group=1), Prefix("s")]
+    made.create(kinds, version=version)
+    assert not made.ensure(kinds).changed
     made.ensure([MinMax("x"), BloomFilter("s")])
     assert (made.describe().version, defined(made)) == (version, ["minmax(x)", "bloomfilter(s)"])
     assert rows_of(made) == new(spark, path, [MinMax("x"), BloomFilter("s")], version=version)

@@ -80,8 +80,7 @@ MESSAGES = {
     "and create it again",
     "no record": "the first commit record of the index is incomplete (where: FOLDER/_commits); restore the record, or "
     "call create() again",
-    "no index": "there is no index (where: FOLDER); call create([...]) first, and again after an overwrite of the "
-    "dataset, which deletes the index in it",
+    "no index": "there is no index (where: FOLDER); call create([...]) first",
 }
 
 

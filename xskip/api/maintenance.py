@@ -19,6 +19,7 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.indexing.adoption import Adoption
 from xskip.indexing.commit_attempts import retry_conflicts
+from xskip.indexing.definition_copies import keep_present_definition
 from xskip.indexing.reader import Reader
 from xskip.indexing.source import (
     Source,
@@ -28,6 +29,7 @@ from xskip.indexing.source import (
     open_source,
     require_own_snapshot,
 )
+from xskip.metadatastore.definition_copy import remove_copies
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.maintenance.history import history
@@ -104,6 +106,7 @@ class IndexMaintenance:
         listed = cache(lambda: list_files(source.dataset))
         migration = Migration(source.storage, source.directory, version, lambda files: listed().partitions_of(files))
         result = self._retry_conflicts(lambda: migration.run(dry_run=dry_run))
+        keep_present_definition(engine, source)
         engine.forget(source.directory)
         return result
 
@@ -141,6 +144,7 @@ class IndexMaintenance:
         engine, source = self._open()
         require_own_snapshot(source)
         result = self._retry_conflicts(lambda: remove_indexes(source.storage, source.directory, names))
+        keep_present_definition(engine, source)
         engine.forget(source.directory)
         return result
 
@@ -252,7 +256,9 @@ class IndexMaintenance:
             check_text("former", former)
         engine, source = self._open()
         limits = new_write_options(self._spark, engine, CURRENT_VERSION)
-        return Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
+        result = Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
+        keep_present_definition(engine, source)
+        return result
 
     def optimize(self) -> OptimizeResult:
         """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.
@@ -304,6 +310,7 @@ class IndexMaintenance:
         engine, source = self._open()
         require_own_snapshot(source)
         result = self._retry_conflicts(lambda: rotate_keys(source.storage, source.directory, found))
+        keep_present_definition(engine, source)
         engine.forget(source.directory)
         return result
 
@@ -328,6 +335,7 @@ class IndexMaintenance:
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
         count = remove_index(source.storage, source.directory)
+        remove_copies(source.storage, source.location)
         engine.forget(source.directory)
         engine.indexes.forget_dropped(source.directory)
         return DropResult(source.directory, count)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import SettingError, message_of
 from xskip.hints import Call, Words
+from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.commit_records import list_records
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.definition_copy import find_copy
+from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.protocol.scan_records import ExecutedScan
 from xskip.settings import LOCATION
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -61,7 +63,12 @@ def _has_index(engine: SparkEngine, spark: SparkSession, path: str) -> bool:
 def _elsewhere(engine: SparkEngine, path: str) -> str:
     """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
     with suppress(Exception):  # a report does not fail because of a hint
-        own = metadata_directory(engine.hook.locations.normalized(path), None)
+        root = engine.hook.locations.normalized(path)
+        own = metadata_directory(root, None)
+        copy = find_copy(storage_for(engine.hook, root), IndexLocation(root, own, table_identifier(root)))
+        if copy is not None:
+            why = f" any more: it was overwritten since {copy.time}; {{}} builds the same index again"
+            return Words(why, Call("refresh"))
         if engine.indexes.knows(own):
             why = " any more: it was deleted, as an overwrite of the dataset does; {} again"
             return Words(why, Call("create"))

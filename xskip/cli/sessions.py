@@ -20,9 +20,10 @@ from xskip.cli import interrupts
 from xskip.cli.configuration_file import read_config
 from xskip.errors import DatasetError, PredicateError, XskipError
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.settings import PLACES
 from xskip.spark.bridge.java_errors import first_line, translate_spark_errors
 from xskip.spark.query.spark_engine import engine_of
@@ -135,6 +136,8 @@ def recorded_format(arguments: argparse.Namespace) -> str:
         live = find_live(LocalStorage(), os.path.abspath(directory))
         if live is not None and live.record is not None and live.record.read_profile is not None:
             return live.record.read_profile.format
+        copy = find_copy(LocalStorage(), IndexLocation(root, directory, root)) if live is None else None
+        return copy.format if copy is not None else ""
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -16,11 +17,12 @@ import pyarrow.compute as pc
 from xskip.indexing.ambiguous_columns import ambiguous_indexes
 from xskip.indexing.collection import chunks_of, collect, collector_of
 from xskip.indexing.commit_attempts import Collected
+from xskip.indexing.definition_copies import keep_definition
 from xskip.indexing.progress import ProgressOption, shown
 from xskip.indexing.source import Source, check_root
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes, UnreadableFile
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, Operation, RecordedFile, publish
@@ -111,9 +113,7 @@ class Build:
             self.add(collector.collect(fresh[:0]), scratch)
         added = len(fresh) - (len(self.failed) - lost)
         done = Operation("create" if snapshot is None else self.operation, added, gone + lost)
-        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)), done)
-        publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
-        self.engine.forget(self.source.directory)
+        self._commit(snapshot, kept, done)
         seconds = time.monotonic() - started
         result = RefreshResult(added, gone + lost, unchanged - lost, seconds, tuple(self.failed), self.reread)
         return self._finished(result, done.name)
@@ -131,6 +131,12 @@ class Build:
     def rewrites(self) -> bool:
         """Return whether the build writes all metadata files anew even if no file has changed."""
         return bool(self.reread)
+
+    def definitions(self, snapshot: Snapshot | None) -> list[IndexDefinition]:
+        """Return the definitions of the index after the build on a snapshot, also those of unknown index types."""
+        planned = {each.definition.key: each.definition for each in self.planned}
+        others = [d for d, _ in snapshot.indexes if d.key not in planned] if snapshot and snapshot.is_ours else []
+        return [*planned.values(), *others]
 
     def listed(self) -> ListedFiles:
         """Return the files of the dataset, which :meth:`run` has listed."""
@@ -188,6 +194,12 @@ class Build:
         written = write_files(table, self._identifier, scratch, len(self._files), self.write_options)
         self._files += written
         return [path for path, _ in written]
+
+    def _commit(self, snapshot: Snapshot | None, kept: Sequence[RecordedFile], done: Operation) -> None:
+        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)), done)
+        publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
+        keep_definition(self.engine, self.source, self.definitions(snapshot), self.write_options)
+        self.engine.forget(self.source.directory)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...], done: Operation) -> CommitRecord:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}

@@ -23,7 +23,7 @@ from xskip.indexing.collection import chunks_of, collect, collector_of
 from xskip.indexing.progress import shown
 from xskip.indexing.source import new_write_options
 from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.snapshot import Snapshot
@@ -50,6 +50,10 @@ class DefinitionBuild(Build):
     def rewrites(self) -> bool:
         """Return True: every metadata file gets other columns."""
         return True
+
+    def definitions(self, snapshot: Snapshot | None) -> list[IndexDefinition]:
+        """Return the definitions after the build, without those of the indexes that are left out."""
+        return [each for each in Build.definitions(self, snapshot) if each.key not in self.removed]
 
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
         """Return the notes of the earlier builds on the indexes that stay as they are."""

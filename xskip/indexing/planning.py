@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["plan", "plan_existing"]
 
 
-def plan(source: Source, indexes: Sequence[Index], known: Container[IndexDefinition] = ()) -> tuple[PlannedIndex, ...]:
+def plan(source: Source, indexes: Sequence[Index], known: Collection[IndexDefinition] = ()) -> tuple[PlannedIndex, ...]:
     """Resolve the requested indexes to the values that a build must collect.
 
     Spark tries the patterns of indexes in a query, unless their definitions are ``known``.
     """
     planned = _planned_all(source, indexes)
     for each in planned:
-        if isinstance(each.index, Formatted) and each.definition not in known:
+        if isinstance(each.index, Formatted) and not any(map(each.definition.is_same, known)):
             _check_pattern(source, each.index)
     return planned
 

@@ -21,7 +21,7 @@ from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
 from xskip.indexing.indexed_listing import IndexedListing
 from xskip.indexing.planning import plan
-from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
+from xskip.indexing.source import Source, check_dataset, check_keys, reading_differences
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -49,17 +49,12 @@ class _Difference:
         keys = {each.definition.key for each in known}
         return _Difference(
             tuple(each for each in requested if each.definition.key not in keys),
-            tuple(each for each in known if not _is_same(present[each.definition.key], each.definition)),
+            tuple(each for each in known if not present[each.definition.key].is_same(each.definition)),
             tuple(definition for key, definition in present.items() if key not in keys),
         )
 
     def __bool__(self) -> bool:
         return bool(self.added or self.replaced or self.removed)
-
-
-def _is_same(present: IndexDefinition, requested: IndexDefinition) -> bool:
-    # Metadata of other programs, and of version 0, have no types.
-    return present == (requested if present.types else replace(requested, types=()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +114,7 @@ class Reconciliation(Update):
         return None
 
     def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
-        write_options = new_write_options(self.spark, self.engine, self.version)
-        check_keys(write_options, requested)
-        build = Build(self.engine, source, requested, self.progress, self.on_error, write_options, self._collected)
+        build = self.new_build(source, requested, self.version)
         build.dry_run = self.dry_run
         return replace(self._result(source, build.run(None), _Difference(requested, (), ())), created=True)
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.data_systems import system_of
-from xskip.errors import DatasetError
+from xskip.errors import DatasetError, MetadataNotFoundError
 from xskip.hints import Argument, Words
+from xskip.indexes import index_of
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
+from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.indexing.source import check_reading, reading_differences, require_own_snapshot
+from xskip.indexing.source import Source, check_reading, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
+from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy
 from xskip.results.operations import RefreshResult
 from xskip.spark.query.spark_engine import SparkEngine
 
@@ -44,7 +48,13 @@ class Refresh(Update):
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
         """Prepare a build over the changed directories, or over the whole dataset, which Spark lists."""
         source = self.open(found)
-        snapshot = found.snapshot if found else require_own_snapshot(source)
+        try:
+            snapshot = found.snapshot if found else require_own_snapshot(source)
+        except MetadataNotFoundError:
+            copy = find_copy(source.storage, source.location)
+            if copy is None or self.recheck is not None:
+                raise
+            return partial(self._rebuilt, source, copy)
         if self.recheck is not None:
             check_reading(source, snapshot)
         reread = reading_differences(source, snapshot)
@@ -52,6 +62,12 @@ class Refresh(Update):
             return self._prepared(None)
         build = self.build_on(source, snapshot, Build, rereads=bool(reread))
         return self.run_of(build, snapshot, found, reread)
+
+    def _rebuilt(self, source: Source, copy: DefinitionCopy) -> RefreshResult:
+        """Build an index again that was deleted with its dataset."""
+        indexes = [index for index in map(index_of, copy.indexes) if index is not None]
+        build = self.new_build(source, plan(source, indexes), copy.version)
+        return replace(build.run(None), rebuilt=True)
 
 
 def trusted(spark: SparkSession, engine: SparkEngine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:

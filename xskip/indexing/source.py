@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xskip.data_systems import system_of
 from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableError, MetadataCorruptError
 from xskip.hints import Call, Words, joined
 from xskip.indexing.reader import FrameReader, TableReader
@@ -80,6 +81,8 @@ class Source:
     unfound: str = ""
     #: Whether this process has built or used an index of the dataset, and has not dropped it.
     is_known: bool = False
+    #: Whether the dataset belongs to a data system, which owns the directory around it.
+    is_of_system: bool = False
 
     @property
     def root(self) -> str:
@@ -126,8 +129,11 @@ def open_source(
     location, storage = choose_location(engine, locations)
     dataset.name_files(location)
     claims = read.claims if isinstance(read, FrameReader) else None
-    is_known = engine.indexes.knows(location.directory)
-    return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound, is_known)
+    return Source(
+        df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound,
+        is_known=engine.indexes.knows(location.directory),
+        is_of_system=isinstance(read, FrameReader) or system_of(getattr(read, "format", "")) is not None,
+    )  # fmt: skip
 
 
 def chosen_location(spark: SparkSession, engine: SparkEngine, root: str, read: object, place: str) -> IndexLocation:

@@ -17,7 +17,14 @@ from xskip.indexing.indexed_listing import IndexedListing, compare
 from xskip.indexing.planning import plan_existing
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import FrameReader, Reader
-from xskip.indexing.source import Source, check_reading, existing_write_options, open_source
+from xskip.indexing.source import (
+    Source,
+    check_keys,
+    check_reading,
+    existing_write_options,
+    new_write_options,
+    open_source,
+)
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -68,6 +75,12 @@ class Update:
         write_options = existing_write_options(self.spark, self.engine, snapshot)
         chosen = plan_existing(source, snapshot) if planned is None else planned
         return kind(self.engine, source, chosen, self.progress, self.on_error, write_options, self._collected)
+
+    def new_build(self, source: Source, planned: tuple[PlannedIndex, ...], version: int) -> Build:
+        """Return the build of a new index, after a check of its keys."""
+        write_options = new_write_options(self.spark, self.engine, version)
+        check_keys(write_options, planned)
+        return Build(self.engine, source, planned, self.progress, self.on_error, write_options, self._collected)
 
     def run_prepared(self, prepare: Callable[[IndexedListing | None], Callable[[], _T]]) -> _T:
         """Run what is prepared over the directories that have changed, or over the whole dataset if that fails."""

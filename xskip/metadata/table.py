@@ -105,6 +105,19 @@ class IndexDefinition:
         """Return the name and the columns, which identify the index."""
         return self.name, self.columns
 
+    def is_same(self, other: IndexDefinition) -> bool:
+        """Return whether two definitions are equal; the order of parameters does not count, nor do unknown types.
+
+        >>> IndexDefinition("minmax", ("a",), types=("int",)).is_same(IndexDefinition("minmax", ("a",)))
+        True
+        """
+        are_of_one_type = not (self.types and other.types) or self.types == other.types
+        return (
+            are_of_one_type
+            and (self.key, self.key_label) == (other.key, other.key_label)
+            and dict(self.params) == dict(other.params)
+        )
+
     def __str__(self) -> str:
         return index_text(self.key)
 

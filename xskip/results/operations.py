@@ -59,6 +59,8 @@ class RefreshResult(KeyValueView):
     reread : tuple of str
         Why a refresh read files again that have not changed: the indexed columns that are read differently than when
         they were indexed. These files count as added and as removed.
+    rebuilt : bool
+        Whether the index was deleted by an overwrite of the dataset, and the refresh has built the same index again.
     """
 
     added: int
@@ -67,9 +69,11 @@ class RefreshResult(KeyValueView):
     seconds: float
     failed: tuple[str, ...] = ()
     reread: tuple[str, ...] = ()
+    rebuilt: bool = False
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [
+            *([("built again", "after an overwrite of the dataset")] if self.rebuilt else []),
             ("files added", self.added),
             ("removed", self.removed),
             ("unchanged", self.unchanged),
