@@ -327,7 +327,7 @@ def test_a_reader_that_ends_early_gets_no_traceback() -> None:
 
 def running(name: str) -> list[str]:
     """Return the commands of the JVMs of an application."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-wweo", "args"], capture_output=True, text=True, check=True).stdout
     return [line[-200:] for line in listed.splitlines() if f"spark.app.label={name}" in line and "java" in line]
 
 
