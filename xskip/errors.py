@@ -151,26 +151,6 @@ class MetadataNotFoundError(XskipError, LookupError):
         )  # fmt: skip
 
     @classmethod
-    def overwritten(cls, where: str, since: str) -> MetadataNotFoundError:
-        """Return the error for an index that was deleted with its dataset, and whose definition is known.
-
-        Parameters
-        ----------
-        where : str
-            The directory of the metadata.
-        since : str
-            When the definition was written.
-
-        Returns
-        -------
-        MetadataNotFoundError
-        """
-        return cls(
-            f"the dataset was overwritten since {since}, and its index deleted", where=where,
-            hint=Words("{}, which builds the same index again", Call("refresh")),
-        )  # fmt: skip
-
-    @classmethod
     def only_elsewhere(cls, folder: str) -> MetadataNotFoundError:
         """Return the error for a dataset whose folder of indexes holds only those of other paths.
 
@@ -206,6 +186,30 @@ class MetadataNotFoundError(XskipError, LookupError):
         return cls(
             "there is no index, because its first commit record was removed", where=folder,
             hint=Words("restore the record from a backup, or {}", _CREATE),
+        )  # fmt: skip
+
+
+class IndexDeletedError(MetadataNotFoundError):
+    """Error for an index that was deleted, as an overwrite of the dataset does, and whose definition is known."""
+
+    @classmethod
+    def after(cls, where: str, time: str) -> IndexDeletedError:
+        """Return the error for a metadata directory.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata.
+        time : str
+            When the definition was written.
+
+        Returns
+        -------
+        IndexDeletedError
+        """
+        return cls(
+            f"the index was deleted after {time}, as an overwrite of the dataset does", where=where,
+            hint=Words("{}, which builds the same index again", Call("refresh")),
         )  # fmt: skip
 
 

@@ -278,6 +278,9 @@ def test_keys_come_and_go(spark: SparkSession, path: str) -> None:
     assert {each.read_bytes()[:4] for each in files} == {b"PARE"}
     assert not made.ensure(keyed).changed
     assert kept(spark, path, "s = 'ab'") == {"a"}
+    with pytest.raises(KeyNotAvailableError, match="the footer of the metadata has a key, but no index has one"):
+        made.ensure([MinMax("x"), ValueList("s")])  # as create() does: somebody may have forgotten the key_label
+    spark.conf.unset("spark.xskip.encryption.footer.key")
     assert made.ensure([MinMax("x"), ValueList("s")]).indexes_replaced == ("valuelist(s)",)
     files = list(Path(made.describe().location).glob("*.parquet"))
     assert {each.read_bytes()[:4] for each in files} == {b"PAR1"}
@@ -300,6 +303,21 @@ def test_another_scheduler_was_first(
     assert (result.changed, result.created) == (False, False)
     assert (defined(made), made.describe().commit) == (["minmax(x)"], 2 if before else 1)
     assert rows_of(made) == new(spark, path, [MinMax("x")])
+
+
+def test_an_index_is_repaired_meanwhile(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, collected: list[tuple[str, ...]]
+) -> None:
+    """[MDS-C-19] The next attempt merges what it has collected with the repaired statistics."""
+    made = SkippingIndex.for_path(spark, path)
+    made.ensure([MinMax("x"), NullCount("s")])
+    falsify(spark, made, ("minmax", ("x",)), {"a": {"min": 5, "max": 5}})
+    interrupt(monkeypatch, SkippingIndex.for_path(spark, path).repair)
+    collected.clear()
+    made.ensure([MinMax("x"), NullCount("s"), ValueList("s")])
+    assert collected.count(("valuelist(s)",)) == 2  # once for each file
+    assert kept(spark, path, "x = 1") == {"a"}
+    assert rows_of(made) == new(spark, path, [MinMax("x"), NullCount("s"), ValueList("s")])
 
 
 def test_schedulers_with_different_indexes(

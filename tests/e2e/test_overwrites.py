@@ -12,14 +12,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+import xskip.indexing.definition_copies
 from tests.helpers import index, kept, write_files, write_once
 from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
 from xskip.cli.main import main
-from xskip.errors import MetadataNotFoundError, StorageError
+from xskip.errors import IndexDefinitionError, MetadataNotFoundError, StorageError
+from xskip.indexes import registry
+from xskip.metadatastore.definition_copy import keep_copy
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.spark.query.spark_engine import engine_of
 
-OVERWRITTEN = r"was overwritten since 20\d\d-.* UTC, and its .*; call refresh\(\), which builds the same index again"
+OVERWRITTEN = r"the index was deleted after 20\d\d-.* UTC, as an overwrite .*; call refresh\(\), which builds the same"
 GONE = r"the index is gone: this process has built or used it, .*an overwrite of the dataset deletes: mode"
 
 
@@ -69,11 +72,11 @@ def test_a_refresh_builds_the_index_again(
     status = made.status()
     assert (status.indexed, status.up_to_date, status.version) == (0, False, "CURRENT")
     assert "call refresh()" in str(status)
-    assert status.problem.startswith("the dataset was overwritten since ")
+    assert status.problem.startswith("the index was deleted after 20")
     assert spark.read.parquet(path).filter("a > 7").count() == 1
     (scan,) = xskip.last_report(spark).scans
-    assert scan.problem.startswith("the dataset has no index any more: it was overwritten since 20")
-    assert scan.problem.endswith(" UTC; call refresh() builds the same index again")
+    assert scan.problem.startswith("the dataset has no index any more: it was deleted after 20")
+    assert scan.problem.endswith(" UTC, as an overwrite does; call refresh() builds it again")
     result = made.refresh()
     assert (result.rebuilt, result.added) == (True, status.missing)
     after = made.describe()
@@ -132,6 +135,123 @@ def test_a_dropped_index_leaves_no_copy(spark: SparkSession, tmp_path: Path) -> 
         made.refresh()
 
 
+def test_an_index_is_dropped_after_an_overwrite(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-2] The user wants no index any more."""
+    path = dataset(spark, tmp_path)
+    made = index(spark, path, [MinMax("a")])
+    rewrite(spark, path)
+    assert made.drop().metadata_files == 0
+    assert copies(tmp_path) == []
+    for call in (made.refresh, made.drop):
+        with pytest.raises(MetadataNotFoundError, match="there is no index"):
+            call()
+
+
+def test_a_slower_writer_does_not_replace_a_later_copy(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[MDS-DC-2] Nor does its copy outlive a drop."""
+    path = dataset(spark, tmp_path)
+    made, other = (SkippingIndex.for_path(spark, path) for _ in range(2))
+    made.create([MinMax("a")])
+    waiting: list[Callable[[], object]] = [lambda: other.ensure([NullCount("a")])]
+
+    def slow(*arguments: Any) -> bool:
+        if waiting:
+            waiting.pop()()
+        return keep_copy(*arguments)
+
+    monkeypatch.setattr(xskip.indexing.definition_copies, "keep_copy", slow)
+    made.add([ValueList("a")])
+    (copy,) = copies(tmp_path)
+    assert "nullcount" in copy.read_text()
+    assert "valuelist" not in copy.read_text()
+    waiting.append(other.drop)
+    made.ensure([MinMax("a")])
+    assert copies(tmp_path) == []
+
+
+def test_a_clock_that_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-2]"""
+    path = dataset(spark, tmp_path)
+    made = index(spark, path, [MinMax("a")])
+    (copy,) = copies(tmp_path)
+    copy.rename(copy.with_name(f"{10**12 * 9:020d}.json"))
+    made.add([ValueList("a")])
+    (copy,) = copies(tmp_path)
+    assert copy.name == f"{10**12 * 9 + 1:020d}.json"
+    rewrite(spark, path)
+    made.refresh()
+    assert len(made.describe().indexes) == 2
+
+
+def test_files_of_others_stay(spark: SparkSession, tmp_path: Path) -> None:
+    path = dataset(spark, tmp_path)
+    made = index(spark, path, [MinMax("a")])
+    (copy,) = copies(tmp_path)
+    (copy.parent / "0-notes.txt").write_text("of somebody else")
+    made.add([ValueList("a")])
+    assert [each.suffix for each in sorted(copy.parent.iterdir())] == [".txt", ".json"]
+
+
+def test_an_index_type_that_is_not_registered_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[MDS-DC-3] The copy stays as it is."""
+    path = dataset(spark, tmp_path)
+    made = index(spark, path, [MinMax("a"), NullCount("a")])
+    (copy,) = copies(tmp_path)
+    rewrite(spark, path)
+    with monkeypatch.context() as without:
+        without.delitem(registry._TYPES, "nullcount")
+        with pytest.raises(IndexDefinitionError, match=r"not registered .*found: nullcount\(a\)"):
+            made.refresh()
+    assert copies(tmp_path) == [copy]
+    assert made.refresh().rebuilt
+
+
+def test_a_dataset_that_is_read_in_another_way_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-3] As a refresh of an index does: a caller may have forgotten an option."""
+    path = write_once(spark, tmp_path / "d", "a int", {"f": [(1,)]}, "csv")
+    made = SkippingIndex.for_path(spark, path, format="csv", schema="a int", options={"nullValue": "x"})
+    made.ensure([MinMax("a")])
+    shutil.rmtree(path)
+    write_once(spark, tmp_path / "d", "a int", {"f": [(1,)]}, "csv")
+    with pytest.raises(IndexDefinitionError, match="read differently"):
+        SkippingIndex.for_path(spark, path, format="csv", schema="a int").refresh()
+    assert made.refresh().rebuilt
+
+
+def test_a_dry_run_writes_no_copy(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-2]"""
+    made = index(spark, dataset(spark, tmp_path), [MinMax("a")])
+    shutil.rmtree(tmp_path / "_xskip_definitions")  # as with an index of an earlier release
+    made.migrate(3, dry_run=True)
+    made.ensure([ValueList("a")], dry_run=True)
+    assert copies(tmp_path) == []
+
+
+def test_a_store_that_refuses_to_list(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-DC-5] Credentials can be for the dataset alone."""
+    real = LocalStorage.list
+
+    def refusing(storage: LocalStorage, directory: str) -> Any:
+        if "_xskip_definitions" in directory:
+            raise StorageError("cannot list the directory", where=directory, found="permission denied")
+        return real(storage, directory)
+
+    monkeypatch.setattr(LocalStorage, "list", refusing)
+    made = SkippingIndex.for_path(spark, dataset(spark, tmp_path))
+    for call in (made.status, made.refresh, made.describe):
+        with pytest.raises(MetadataNotFoundError, match="there is no index"):
+            call()
+    made.ensure([MinMax("a")])
+    made.add([NullCount("a")])
+    made.remove(["minmax(a)"])
+    assert made.drop().metadata_files == 1
+    assert not made.exists()
+
+
 def test_without_copies(spark: SparkSession, tmp_path: Path) -> None:
     """[MDS-DC-1] The setting turns them off."""
     spark.conf.set("spark.xskip.metadata.definitions", "false")
@@ -144,6 +264,12 @@ def test_without_copies(spark: SparkSession, tmp_path: Path) -> None:
             call()
     assert spark.read.parquet(path).filter("a > 7").count() == 1
     (scan,) = xskip.last_report(spark).scans
+    spark.conf.set("spark.xskip.metadata.definitions", "true")
+    made.create([MinMax("a")])
+    assert len(copies(tmp_path)) == 1
+    spark.conf.set("spark.xskip.metadata.definitions", "false")
+    made.add([NullCount("a")])
+    assert copies(tmp_path) == []
     assert scan.problem == (
         "the dataset has no index any more: it was deleted, as an overwrite of the dataset does; call create() again"
     )

@@ -265,7 +265,7 @@ class SkippingIndex(IndexInspection):
         """Create, change or refresh the index until the dataset has exactly these indexes, with all its files.
 
         Call it after each load: the result is the same however often it runs, and from however many schedulers. If the
-        dataset has the indexes already and no file has changed, no Spark job runs. Otherwise all changes are one
+        dataset has the indexes already and no file has changed, the call commits nothing. Otherwise all changes are one
         commit, so queries always find an index: missing indexes, and indexes with other parameters, are collected for
         all files; indexes that are not in the list are removed; all others are collected for new and changed files
         only. An existing index keeps its version of the metadata format, see :meth:`migrate`.

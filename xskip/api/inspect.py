@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from xskip.api.advise import advise
 from xskip.api.upkeep import IndexUpkeep
 from xskip.engine.usage import DatasetUsage, IndexUsage
-from xskip.errors import MetadataNotFoundError, MetadataVersionError
+from xskip.errors import IndexDeletedError, MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
 from xskip.indexing.source import Source, require_snapshot
@@ -21,7 +21,6 @@ from xskip.metadata.data_files import DataFiles, compare_files, count_changed
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.advice import AdviceList
@@ -179,10 +178,7 @@ def _status(source: Source) -> IndexStatus:
     """Return the state of an index in comparison with the present files of its dataset."""
     try:
         snapshot = require_snapshot(source)
-    except MetadataNotFoundError as error:
-        copy = find_copy(source.storage, source.location)
-        if copy is None:
-            raise
+    except IndexDeletedError as error:
         return IndexStatus(VersionStatus.CURRENT.value, 0, len(list_files(source.dataset)), 0, error.what)
     except MetadataVersionError:
         versions = file_versions(source.storage, source.directory)

@@ -19,7 +19,7 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.indexing.adoption import Adoption
 from xskip.indexing.commit_attempts import retry_conflicts
-from xskip.indexing.definition_copies import keep_present_definition
+from xskip.indexing.definition_copies import discard_definition, keep_present_definition
 from xskip.indexing.reader import Reader
 from xskip.indexing.source import (
     Source,
@@ -29,7 +29,6 @@ from xskip.indexing.source import (
     open_source,
     require_own_snapshot,
 )
-from xskip.metadatastore.definition_copy import remove_copies
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.maintenance.history import history
@@ -106,8 +105,9 @@ class IndexMaintenance:
         listed = cache(lambda: list_files(source.dataset))
         migration = Migration(source.storage, source.directory, version, lambda files: listed().partitions_of(files))
         result = self._retry_conflicts(lambda: migration.run(dry_run=dry_run))
-        keep_present_definition(engine, source)
         engine.forget(source.directory)
+        if not dry_run:
+            keep_present_definition(engine, source)
         return result
 
     def remove(self, indexes: Sequence[Index | str]) -> RemovalResult:
@@ -144,8 +144,8 @@ class IndexMaintenance:
         engine, source = self._open()
         require_own_snapshot(source)
         result = self._retry_conflicts(lambda: remove_indexes(source.storage, source.directory, names))
-        keep_present_definition(engine, source)
         engine.forget(source.directory)
+        keep_present_definition(engine, source)
         return result
 
     def history(self) -> History:
@@ -310,8 +310,8 @@ class IndexMaintenance:
         engine, source = self._open()
         require_own_snapshot(source)
         result = self._retry_conflicts(lambda: rotate_keys(source.storage, source.directory, found))
-        keep_present_definition(engine, source)
         engine.forget(source.directory)
+        keep_present_definition(engine, source)
         return result
 
     def drop(self) -> DropResult:
@@ -334,8 +334,14 @@ class IndexMaintenance:
         engine, source = self._open()
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
-        count = remove_index(source.storage, source.directory)
-        remove_copies(source.storage, source.location)
+        # first, or a refresh at this moment would build the index again
+        was_known = discard_definition(source)
+        try:
+            count = remove_index(source.storage, source.directory)
+        except MetadataNotFoundError:
+            if not was_known:
+                raise
+            count = 0  # an overwrite has deleted the index
         engine.forget(source.directory)
         engine.indexes.forget_dropped(source.directory)
         return DropResult(source.directory, count)

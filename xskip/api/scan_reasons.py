@@ -67,7 +67,7 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
         own = metadata_directory(root, None)
         copy = find_copy(storage_for(engine.hook, root), IndexLocation(root, own, table_identifier(root)))
         if copy is not None:
-            why = f" any more: it was overwritten since {copy.time}; {{}} builds the same index again"
+            why = f" any more: it was deleted after {copy.time}, as an overwrite does; {{}} builds it again"
             return Words(why, Call("refresh"))
         if engine.indexes.knows(own):
             why = " any more: it was deleted, as an overwrite of the dataset does; {} again"

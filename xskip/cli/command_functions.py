@@ -151,7 +151,8 @@ def diagnose(arguments: argparse.Namespace) -> int:
     from xskip.cli.output import show
     from xskip.cli.sessions import recorded_format, session
 
-    with session(arguments, "avro" if arguments.avro else recorded_format(arguments)) as spark:
+    known = recorded_format(arguments.path) if arguments.path is not None else ""
+    with session(arguments, "avro" if arguments.avro else known) as spark:
         enable(spark)
         diagnosis = doctor(spark, arguments.path)
         diagnosis = replace(diagnosis, checks=tuple(map(_in_shell, diagnosis.checks)))

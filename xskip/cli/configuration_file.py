@@ -41,6 +41,10 @@ def read_datasets(path: str) -> Sequence[Mapping[str, Any]]:
             expected="[[dataset]] tables with a path, or a path in the command",
         )  # fmt: skip
     _check(config, path, ("dataset",))
+    names = [each.get("path", each.get("table")) for each in tables]
+    twice = [name for number, name in enumerate(names) if name is not None and name in names[:number]]
+    if twice:
+        raise IndexDefinitionError("the configuration has a dataset twice", where=path, found=str(twice[0]))
     for number, each in enumerate(tables, 1):
         where = f"{path}, dataset {number}"
         _check(each, where, _DATASET)
@@ -75,7 +79,7 @@ def _check(config: Mapping[str, Any], where: str, keys: Sequence[str]) -> None:
             "the configuration has unknown keys", where=where, found=", ".join(unknown), expected=", ".join(keys),
             hint=did_you_mean(unknown[0], keys),
         )  # fmt: skip
-    of_texts = [key for key in _TEXTS if key in config and not isinstance(config[key], str)]
+    of_texts = [key for key in _TEXTS if key in config and not (isinstance(config[key], str) and config[key].strip())]
     if of_texts or not _are(dict, config.get("index", [])) or not _are(str, config.get("indexes", [])):
         raise IndexDefinitionError(
             "the configuration has a key of another type", where=where, found=", ".join(of_texts) or "index or indexes",

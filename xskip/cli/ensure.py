@@ -11,7 +11,7 @@ from xskip.cli.configuration_file import read_datasets
 from xskip.cli.flags import ONE_COLUMN, place
 from xskip.cli.index_definitions import configured_indexes, wanted_indexes
 from xskip.cli.output import show
-from xskip.cli.sessions import Place, index_at, opened_index, session
+from xskip.cli.sessions import Place, index_at, opened_index, recorded_format, session
 from xskip.errors import ArgumentError, IndexDefinitionError, XskipError, message_of
 from xskip.hints import in_shell_words
 from xskip.indexes import Index
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Dataset", "datasets_of", "run_ensure"]
+
+
+_OF_PATHS = ("pathbounds", "path_unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def _of_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
         raise ArgumentError("xskip ensure needs a path, or a file with datasets", expected="PATH or --config FILE")
     _refuse_other_flags(arguments)
     datasets = list(datasets_of(arguments.config))
-    fmt = "avro" if any(each.place.format == "avro" for each in datasets) else ""
+    fmt = "avro" if any(each.place.format.lower() == "avro" for each in datasets) else ""
     with session(arguments, fmt) as spark:
         results = tuple(_ensured(spark, each, arguments) for each in datasets)
         show(arguments, results)
@@ -65,7 +68,7 @@ def _of_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
 def _refuse_other_flags(arguments: argparse.Namespace) -> None:
     """Raise an error for flags that would concern one dataset."""
     given = [f"--{name}" for name in ("format", "option", "location", "at") if getattr(arguments, name)]
-    if given or any(getattr(arguments, name) for name in (*ONE_COLUMN, "index", "geobox", "formatted", "pathbounds")):
+    if given or any(getattr(arguments, name) for name in (*ONE_COLUMN, "index", "geobox", "formatted", *_OF_PATHS)):
         raise ArgumentError(
             "the file says what each dataset has", found=", ".join(given) or "an index in the command",
             hint="name the path in the command, or write the rest to the file",
@@ -87,7 +90,9 @@ def datasets_of(path: str) -> Iterator[Dataset]:
 def _place(table: Mapping[str, Any]) -> Place:
     options = {key: _text(value) for key, value in table.get("options", {}).items()}
     location, at = (place(table[key]) if key in table else "" for key in ("location", "at"))
-    return Place(table.get("path", ""), table.get("table", ""), table.get("format", ""), options, location, at)
+    path = table.get("path", "")
+    fmt = table.get("format") or (recorded_format(path, at, location) if path else "")
+    return Place(path, table.get("table", ""), fmt, options, location, at)
 
 
 def _text(value: object) -> str:

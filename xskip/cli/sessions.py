@@ -81,11 +81,15 @@ class Place:
     at: str = ""
 
 
+def _recorded_format(arguments: argparse.Namespace) -> str:
+    return recorded_format(arguments.path, arguments.at or "", arguments.location or "")
+
+
 @contextmanager
 def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
     """Yield the index of the dataset that the arguments name."""
     config = read_config(getattr(arguments, "config", None))
-    fmt = arguments.format or config.get("format") or recorded_format(arguments) or "parquet"
+    fmt = arguments.format or config.get("format") or _recorded_format(arguments) or "parquet"
     options = {**config.get("options", {}), **dict(text.partition("=")[::2] for text in arguments.option)}
     place = Place(arguments.path, "", fmt, options, arguments.location or "", arguments.at or "")
     with session(arguments, fmt) as spark:
@@ -122,22 +126,21 @@ def demand_directory(location: str) -> None:
         raise DatasetError("the base location does not exist", where=location)
 
 
-def recorded_format(arguments: argparse.Namespace) -> str:
-    """Return the file format that a local index records, before Spark starts; empty if it is not known."""
-    if arguments.path is None:
-        return ""
-    at = getattr(arguments, "at", None)
-    path, base = arguments.path, at or getattr(arguments, "location", None)
-    if any("://" in text for text in (path, base or "")):
+def recorded_format(path: str, at: str = "", base: str = "") -> str:
+    """Return the file format that a local index records, before Spark starts; empty if it is not known.
+
+    ``at`` is the directory of the index, and ``base`` the base location of indexes; empty if they are not chosen.
+    """
+    if any("://" in text for text in (path, at or base)):
         return ""
     root = os.path.abspath(path.removeprefix("file:"))
-    directory = at or metadata_directory(root, base)
+    directory = at or metadata_directory(root, base or None)
     with suppress(XskipError):
         live = find_live(LocalStorage(), os.path.abspath(directory))
         if live is not None and live.record is not None and live.record.read_profile is not None:
             return live.record.read_profile.format
         copy = find_copy(LocalStorage(), IndexLocation(root, directory, root)) if live is None else None
-        return copy.format if copy is not None else ""
+        return copy.read_profile.format if copy is not None else ""
     return ""
 
 

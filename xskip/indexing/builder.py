@@ -197,9 +197,11 @@ class Build:
 
     def _commit(self, snapshot: Snapshot | None, kept: Sequence[RecordedFile], done: Operation) -> None:
         record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)), done)
-        publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
-        keep_definition(self.engine, self.source, self.definitions(snapshot), self.write_options)
+        live = snapshot.live if snapshot else None
+        record = publish(self.source.storage, self.source.directory, live, self._files, record)
         self.engine.forget(self.source.directory)
+        is_secret = self.write_options.footer_key is not None and not self.write_options.plaintext_footer
+        keep_definition(self.engine, self.source, self.definitions(snapshot), record, secret=is_secret)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...], done: Operation) -> CommitRecord:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile
+from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress
@@ -34,7 +35,6 @@ from xskip.spark.collect.planned_index import PlannedIndex
 __all__ = ["DefinitionBuild", "with_footer_key"]
 
 Positions = npt.NDArray[np.int64]
-Show = Callable[[Progress], object]
 
 
 @dataclass(slots=True)
@@ -71,29 +71,48 @@ class DefinitionBuild(Build):
             chosen = left
             if len(table):
                 self.add(table, scratch)
-        if not self.added:
-            names = listed.files.names.take(pa.array(chosen))
-            if len(names):
-                self.add(known.take(pc.index_in(names, known.files.names).cast(pa.int64())), scratch)
-            return []
-        with shown(self.progress, len(chosen)) as show:
-            self._extend(known, chosen, scratch, show)
+        if self.added:
+            self._extend(known, chosen, scratch)
+        else:
+            self._add_named(known, listed.files.names.take(pa.array(chosen)), scratch)
         return []
 
-    def _extend(self, known: MetadataTable, chosen: Positions, scratch: Path, show: Show) -> None:
+    def _extend(self, known: MetadataTable, chosen: Positions, scratch: Path) -> None:
         """Collect the added indexes of files, and write them with the statistics that are known."""
         started, listed, done = time.monotonic(), self.listed(), 0
+        for table, left in self.collected.take(listed, chosen, self.added):
+            chosen = left
+            self._merge(known, table, scratch)
         collector = collector_of(self.engine, self.source, listed, self.added, self.collected.costs)
         chunks = list(chunks_of(self.engine, self.source, listed, chosen))
         unreadable = self.failed if self.on_error == "skip" else None
-        for i, chunk in enumerate(chunks, 1):
-            found = collect(collector, chunk, unreadable)
-            rows = known.take(pc.index_in(found.files.names, known.files.names).cast(pa.int64()))
-            if len(rows):
-                merged = replace(rows, indexes={**rows.indexes, **found.indexes}, counts=_agreed(rows, found))
-                self.collected.keep(self.add(merged, scratch))
-            done += len(chunk)
-            show(Progress(i, len(chunks), done, len(chosen), time.monotonic() - started))
+        with shown(self.progress, len(chosen)) as show:
+            for i, chunk in enumerate(chunks, 1):
+                found = collect(collector, chunk, unreadable)
+                # the next attempt merges the collected columns with the statistics of another snapshot
+                kept = write_files(found, self.source.location.identifier, scratch, i, self._form_of_added())
+                self.collected.keep([path for path, _ in kept])
+                self._merge(known, found, scratch)
+                done += len(chunk)
+                show(Progress(i, len(chunks), done, len(chosen), time.monotonic() - started))
+
+    def _form_of_added(self) -> WriteOptions:
+        """Return the write options of a file with only the added indexes."""
+        if any(each.definition.key_label for each in self.added):
+            return self.write_options
+        return replace(self.write_options, footer_key=None)  # no index has a key
+
+    def _merge(self, known: MetadataTable, found: MetadataTable, scratch: Path) -> None:
+        """Write the known statistics of files together with the collected ones."""
+        rows = known.take(pc.index_in(found.files.names, known.files.names).cast(pa.int64()))
+        if len(rows):
+            merged = replace(rows, indexes={**rows.indexes, **found.indexes}, counts=_agreed(rows, found))
+            self.add(merged, scratch)
+
+    def _add_named(self, known: MetadataTable, names: pa.Array, scratch: Path) -> None:
+        """Write the known statistics of the files with some names."""
+        if len(names):
+            self.add(known.take(pc.index_in(names, known.files.names).cast(pa.int64())), scratch)
 
 
 def _agreed(known: MetadataTable, found: MetadataTable) -> FileCounts | None:

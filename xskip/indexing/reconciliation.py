@@ -21,7 +21,7 @@ from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
 from xskip.indexing.indexed_listing import IndexedListing
 from xskip.indexing.planning import plan
-from xskip.indexing.source import Source, check_dataset, check_keys, reading_differences
+from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -62,8 +62,6 @@ class Reconciliation(Update):
     """A reconciliation of one dataset with the requested indexes."""
 
     indexes: Sequence[Index] = ()
-    #: The version of the metadata format of a new index.
-    version: int = CURRENT_VERSION
     #: Whether the reconciliation only returns what it would do.
     dry_run: bool = False
 
@@ -102,10 +100,12 @@ class Reconciliation(Update):
     def _form(self, build: DefinitionBuild) -> WriteOptions:
         """Return the write options of a build whose indexes can have other keys than those of the snapshot."""
         write_options = with_footer_key(build, build.added)
-        if not any(each.definition.key_label for each in build.planned):
-            return replace(write_options, footer_key=None)  # xskip writes no footer with a key without such an index
-        check_keys(write_options, build.planned)
-        return write_options
+        if any(each.definition.key_label for each in build.planned):
+            check_keys(write_options, build.planned)
+            return write_options
+        # A session with a key for footers wants no plain index, see create().
+        check_keys(new_write_options(self.spark, self.engine, write_options.version), build.planned)
+        return replace(write_options, footer_key=None)
 
     def _present(self, source: Source) -> Snapshot | None:
         """Return the present snapshot; None if there is none, or if its record is damaged, which a build replaces."""
@@ -114,7 +114,7 @@ class Reconciliation(Update):
         return None
 
     def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
-        build = self.new_build(source, requested, self.version)
+        build = self.new_build(source, requested, CURRENT_VERSION)
         build.dry_run = self.dry_run
         return replace(self._result(source, build.run(None), _Difference(requested, (), ())), created=True)
 

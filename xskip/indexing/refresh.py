@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.data_systems import system_of
-from xskip.errors import DatasetError, MetadataNotFoundError
-from xskip.hints import Argument, Words
+from xskip.errors import DatasetError, IndexDefinitionError, IndexDeletedError
+from xskip.hints import Argument, Call, Words
 from xskip.indexes import index_of
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
 from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.indexing.source import Source, check_reading, reading_differences, require_own_snapshot
+from xskip.indexing.source import Source, check_reading, check_same_reading, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update
 from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy
 from xskip.results.operations import RefreshResult
@@ -50,7 +50,7 @@ class Refresh(Update):
         source = self.open(found)
         try:
             snapshot = found.snapshot if found else require_own_snapshot(source)
-        except MetadataNotFoundError:
+        except IndexDeletedError:
             copy = find_copy(source.storage, source.location)
             if copy is None or self.recheck is not None:
                 raise
@@ -65,8 +65,15 @@ class Refresh(Update):
 
     def _rebuilt(self, source: Source, copy: DefinitionCopy) -> RefreshResult:
         """Build an index again that was deleted with its dataset."""
-        indexes = [index for index in map(index_of, copy.indexes) if index is not None]
-        build = self.new_build(source, plan(source, indexes), copy.version)
+        made = [(index_of(definition), definition) for definition in copy.indexes]
+        unknown = [str(definition) for index, definition in made if index is None]
+        if unknown:
+            raise IndexDefinitionError(
+                "the index had an index type that is not registered", where=source.root, found=", ".join(unknown),
+                hint=Words("register the class, or {} with other indexes", Call("create", "[...]")),
+            )  # fmt: skip
+        check_same_reading(source, copy.read_profile)
+        build = self.new_build(source, plan(source, [index for index, _ in made if index is not None]), copy.version)
         return replace(build.run(None), rebuilt=True)
 
 

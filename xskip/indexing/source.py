@@ -11,7 +11,7 @@ from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableErro
 from xskip.hints import Call, Words, joined
 from xskip.indexing.reader import FrameReader, TableReader
 from xskip.metadata.data_files import table_identifier
-from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
+from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile, differences
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.encryption import demand_client
 from xskip.metadatastore.filesystem import Storage
@@ -39,6 +39,7 @@ __all__ = [
     "check_keys",
     "check_reading",
     "check_root",
+    "check_same_reading",
     "choose_location",
     "chosen_location",
     "existing_write_options",
@@ -265,6 +266,13 @@ def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
     if any(each not in (LEGACY, UNGUARDED) for each in found):
         raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
     return (*found, *snapshot.differing_columns(source.read_profile).values())
+
+
+def check_same_reading(source: Source, recorded: ReadProfile) -> None:
+    """Raise an error if the dataset is read in another way than recorded, for which a caller may have forgotten it."""
+    found = [each for each in differences(recorded, source.read_profile) if each not in (LEGACY, UNGUARDED)]
+    if found:
+        raise _read_differently(source, found, "read the dataset as before, or create the index")
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:

@@ -9,14 +9,17 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from xskip.errors import MetadataCorruptError
+from xskip.errors import MetadataCorruptError, StorageError
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import Storage
@@ -26,6 +29,10 @@ __all__ = ["DefinitionCopy", "copy_directory", "find_copy", "keep_copy", "remove
 
 #: The folder beside datasets. Spark and other engines ignore names that begin with an underscore.
 _FOLDER = "_xskip_definitions"
+_NAME = re.compile(r"(\d{20})\.json")
+#: The end of the year 2286, in milliseconds since the epoch.
+_LAST = 10**13
+_log = logging.getLogger("xskip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,11 @@ class DefinitionCopy:
 
     #: The dataset's root, in the form in which the hook writes paths.
     root: str
-    #: The file format of the dataset.
-    format: str
+    #: How the build read the data files.
+    read_profile: ReadProfile
     #: The version of the metadata format.
     version: int
+    #: Without the types of columns, which are those of the present files.
     indexes: tuple[IndexDefinition, ...]
     #: When the copy was written, in milliseconds since the epoch; 0 before.
     created: int = 0
@@ -47,26 +55,33 @@ class DefinitionCopy:
         """Return when the copy was written, in UTC."""
         return f"{datetime.fromtimestamp(self.created / 1000, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
+    def is_same(self, other: DefinitionCopy) -> bool:
+        """Return whether another copy defines the same index; the order of indexes and parameters does not count."""
+        mine, others = ({d.key: (dict(d.params), d.key_label) for d in each.indexes} for each in (self, other))
+        same_reading = self.read_profile.to_json() == other.read_profile.to_json()
+        return mine == others and same_reading and (self.root, self.version) == (other.root, other.version)
+
     def to_bytes(self) -> bytes:
         """Return the copy as JSON that ends with a checksum."""
         indexes = [
             {"name": d.name, "columns": d.columns, "params": d.params, "key_label": d.key_label} for d in self.indexes
         ]
         body = {
-            "root": self.root, "format": self.format, "version": self.version, "created": self.created,
-            "indexes": indexes,
+            "root": self.root, "version": self.version, "created": self.created, "indexes": indexes,
+            "reading": self.read_profile.to_json(),
         }  # fmt: skip
         return sealed(json.dumps(body, indent=1).encode())
 
     @staticmethod
     def parse(data: bytes) -> DefinitionCopy | None:
         """Parse the JSON that :meth:`to_bytes` returned; return None for anything else."""
-        with suppress(MetadataCorruptError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        damage = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+        with suppress(MetadataCorruptError, *damage):
             body: Mapping[str, Any] = json.loads(unsealed(data))
-            indexes = tuple(map(_definition, body["indexes"]))
-            return DefinitionCopy(
-                str(body["root"]), str(body["format"]), int(body["version"]), indexes, int(body["created"])
-            )
+            created, version = int(body["created"]), int(body["version"])
+            if 0 <= created < _LAST:
+                indexes, profile = tuple(map(_definition, body["indexes"])), ReadProfile.from_json(body["reading"])
+                return DefinitionCopy(str(body["root"]), profile, version, indexes, created)
         return None
 
 
@@ -96,39 +111,46 @@ def copy_directory(location: IndexLocation) -> str | None:
 
 
 def find_copy(storage: Storage, location: IndexLocation) -> DefinitionCopy | None:
-    """Return the latest copy of the definition of an index that is gone, or None without a copy of this dataset."""
+    """Return the latest copy of the definition of a dataset's index, or None if there is none that can be read."""
     directory = copy_directory(location)
     if directory is None:
         return None
-    for name in sorted((entry.name for entry in storage.list(directory)), reverse=True):
-        with suppress(FileNotFoundError):  # another writer has replaced it
-            copy = DefinitionCopy.parse(storage.read(f"{directory}/{name}"))
-            if copy is not None and copy.root == location.root:
-                return copy
+    try:
+        for name in reversed(_names(storage, directory)):
+            with suppress(FileNotFoundError):  # another writer has replaced it
+                copy = DefinitionCopy.parse(storage.read(f"{directory}/{name}"))
+                if copy is not None and copy.root == location.root:
+                    return copy
+    except StorageError as error:
+        _log.debug("xskip cannot look for a definition in %s: %s", directory, error)
     return None
 
 
-def keep_copy(
-    storage: Storage, location: IndexLocation, fmt: str, version: int, indexes: Sequence[IndexDefinition]
-) -> None:
-    """Write a copy unless the latest copy is equal, and remove the earlier copies."""
+def keep_copy(storage: Storage, location: IndexLocation, copy: DefinitionCopy) -> bool:
+    """Write a copy unless the latest copy is equal, remove the earlier copies, and return whether it was written."""
     directory = copy_directory(location)
-    if directory is None:
-        return
-    before = [entry.name for entry in storage.list(directory)]
-    # the types of columns are those of the present files, and the order of parameters has no meaning
-    plain = tuple(IndexDefinition(d.name, d.columns, tuple(sorted(d.params)), d.key_label) for d in indexes)
-    known = find_copy(storage, location) if before else None
-    if known == DefinitionCopy(location.root, fmt, version, plain, known.created if known else 0):
-        return
-    created = time.time_ns() // 1_000_000
-    copy = DefinitionCopy(location.root, fmt, version, plain, created)
-    storage.put_if_absent(f"{directory}/{created:020d}.json", copy.to_bytes())
-    storage.remove(f"{directory}/{name}" for name in before if name < f"{created:020d}.json")
+    known = find_copy(storage, location)
+    if directory is None or (known is not None and known.is_same(copy)):
+        return False
+    before = _names(storage, directory)
+    # also later than a copy of a writer whose clock is ahead
+    created = max(time.time_ns() // 1_000_000, *(int(name[:20]) + 1 for name in before), 0)
+    name = f"{created:020d}.json"
+    written = storage.put_if_absent(f"{directory}/{name}", replace(copy, created=created).to_bytes())
+    storage.remove(f"{directory}/{each}" for each in before)
+    return written
 
 
 def remove_copies(storage: Storage, location: IndexLocation) -> None:
-    """Remove the copies for an index that was dropped."""
+    """Remove the copies for an index; a StorageError says that some remain."""
     directory = copy_directory(location)
-    if directory is not None:
-        storage.remove_tree(directory)
+    if directory is None or not _names(storage, directory):
+        return
+    storage.remove_tree(directory)
+    if left := _names(storage, directory):
+        raise StorageError("cannot remove a file", where=f"{directory}/{left[-1]}")
+
+
+def _names(storage: Storage, directory: str) -> list[str]:
+    """Return the names of the copies in a directory, in the order of their times."""
+    return sorted(entry.name for entry in storage.list(directory) if _NAME.fullmatch(entry.name))

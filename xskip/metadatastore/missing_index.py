@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xskip.errors import MetadataNotFoundError
+from xskip.errors import IndexDeletedError, MetadataNotFoundError
 from xskip.metadatastore.commit_records import COMMITS, list_records
 from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.filesystem import Storage
@@ -19,13 +19,13 @@ def no_index(storage: Storage, location: IndexLocation, *, is_known: bool = Fals
     directory = location.directory
     if lacks_first_record(storage, directory):
         return MetadataNotFoundError.without_first_record(f"{directory}/{COMMITS}")
-    copy = find_copy(storage, location)
-    if copy is not None:
-        return MetadataNotFoundError.overwritten(directory, copy.time)
     folder = f"{location.root.rstrip('/')}/{INDEX_DIRECTORY}"
     inside = storage.directories(folder) if directory.startswith(f"{folder}/") else ()
     if any(each.rstrip("/") != directory.rstrip("/") for each in inside):
         return MetadataNotFoundError.only_elsewhere(folder)
+    copy = find_copy(storage, location)
+    if copy is not None:
+        return IndexDeletedError.after(directory, copy.time)
     is_inside = directory.startswith(f"{location.root.rstrip('/')}/")
     return MetadataNotFoundError.gone(directory) if is_known and is_inside else MetadataNotFoundError.at(directory)
 
