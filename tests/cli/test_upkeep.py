@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,11 @@ def test_wrong_statistics_are_found_and_repaired(
 
 def test_commits_are_listed(capsys: pytest.CaptureFixture[str], path: str) -> None:
     run(capsys, "add", path, "--nullcount", "s")
-    assert [each["operation"] for each in run(capsys, "history", path)["commits"]] == ["create", "add"]
+    commits = run(capsys, "history", path)["commits"]
+    assert [each["operation"] for each in commits] == ["create", "add"]
+    times = [datetime.fromisoformat(each["created"]) for each in commits]
+    assert [each.utcoffset() for each in times] == [timedelta()] * 2
+    assert times == sorted(times)
 
 
 def test_leftovers_are_removed(capsys: pytest.CaptureFixture[str], path: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from xskip.results.file_list import FileList
+from xskip.results.history import Commit, History
 from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.render import shell_text
 from xskip.results.skipping_report import SkippingReport
@@ -43,6 +44,10 @@ def _plain(result: object) -> object:
         case IndexDescription():
             indexes = [{**asdict(index), "params": dict(index.params)} for index in result.indexes]
             return {**asdict(result), "indexes": indexes}
+        case History():
+            return {"location": result.location, "commits": [_plain(commit) for commit in result]}
+        case Commit():
+            return {**asdict(result), "created": result.time.isoformat(timespec="milliseconds")}
         case Mapping():
             return dict(result)
         case tuple():
