@@ -45,7 +45,7 @@ def load_again(spark: SparkSession, path: str) -> None:
 
 
 def copies(root: Path) -> list[Path]:
-    return list((root / "_xskip_definitions").glob("*/*"))
+    return list((root / ".xskip_definitions").glob("*/*"))
 
 
 def dataset(spark: SparkSession, tmp_path: Path) -> str:
@@ -225,7 +225,7 @@ def test_a_dataset_that_is_read_in_another_way_is_refused(spark: SparkSession, t
 def test_a_dry_run_writes_no_copy(spark: SparkSession, tmp_path: Path) -> None:
     """[MDS-DC-2]"""
     made = index(spark, dataset(spark, tmp_path), [MinMax("a")])
-    shutil.rmtree(tmp_path / "_xskip_definitions")  # as with an index of an earlier release
+    shutil.rmtree(tmp_path / ".xskip_definitions")  # as with an index of an earlier release
     made.migrate(3, dry_run=True)
     made.ensure([ValueList("a")], dry_run=True)
     assert copies(tmp_path) == []
@@ -236,7 +236,7 @@ def test_a_store_that_refuses_to_list(spark: SparkSession, tmp_path: Path, monke
     real = LocalStorage.list
 
     def refusing(storage: LocalStorage, directory: str) -> Any:
-        if "_xskip_definitions" in directory:
+        if ".xskip_definitions" in directory:
             raise StorageError("cannot list the directory", where=directory, found="permission denied")
         return real(storage, directory)
 
@@ -302,7 +302,7 @@ def test_a_directory_that_cannot_be_written_to(
     real = LocalStorage.put_if_absent
 
     def refusing(storage: LocalStorage, path: str, data: bytes) -> bool:
-        if "_xskip_definitions" in path:
+        if ".xskip_definitions" in path:
             raise StorageError("cannot write a file", where=path, found="permission denied")
         return real(storage, path, data)
 

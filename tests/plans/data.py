@@ -116,13 +116,13 @@ def _write(table: pa.Table, folder: Path, name: str) -> None:
 
 def register(spark: SparkSession, root: Path, suite: str) -> None:
     """Make the tables of a suite views of the session, newly read."""
-    for folder in sorted((root / suite).iterdir()):
+    for folder in sorted((root / suite).glob("[!.]*")):
         spark.read.parquet(str(folder)).createOrReplaceTempView(folder.name)
 
 
 def create_indexes(spark: SparkSession, root: Path) -> None:
     """Index each column of each table: bounds, and lists of values for texts."""
-    for folder in sorted(root.glob("*/*")):
+    for folder in sorted(root.glob("[!.]*/[!.]*")):
         df = spark.read.parquet(str(folder))
         date = "o_orderdate" if folder.name == "orders" else _FACT_DATES.get(folder.name)
         columns = [field for field in df.schema if field.name != date]

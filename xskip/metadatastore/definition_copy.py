@@ -3,7 +3,7 @@
 .. code-block:: text
 
     /lake/events                                      the dataset, with its index inside: an overwrite deletes both
-    /lake/_xskip_definitions/<digest>/<time>.json     the copy of its definition
+    /lake/.xskip_definitions/<digest>/<time>.json     the copy of its definition
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from xskip.metadatastore.location import IndexLocation, metadata_directory
 
 __all__ = ["DefinitionCopy", "copy_directory", "find_copy", "keep_copy", "remove_copies"]
 
-#: The folder beside datasets. Spark and other engines ignore names that begin with an underscore.
-_FOLDER = "_xskip_definitions"
+#: The folder beside datasets. Spark ignores names that begin with a dot, and so do patterns such as ``/lake/*``.
+_FOLDER = ".xskip_definitions"
 _NAME = re.compile(r"(\d{20})\.json")
 #: The end of the year 2286, in milliseconds since the epoch.
 _LAST = 10**13
@@ -100,7 +100,7 @@ def copy_directory(location: IndexLocation) -> str | None:
     True
     >>> inside = metadata_directory("/lake/t", None)
     >>> copy_directory(IndexLocation("/lake/t", inside, "/lake/t"))[:25]
-    '/lake/_xskip_definitions/'
+    '/lake/.xskip_definitions/'
     """
     root = location.root.rstrip("/")
     parent, _, name = root.rpartition("/")
