@@ -24,7 +24,7 @@ from xskip.api.inspect import IndexInspection
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.hints import Call, Method, Words
 from xskip.indexes import Index
-from xskip.indexing.builder import Build, OnError
+from xskip.indexing.builder import OnError
 from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.indexed_listing import IndexedListing
 from xskip.indexing.planning import plan
@@ -32,7 +32,7 @@ from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.reconciliation import Reconciliation
 from xskip.indexing.refresh import Refresh, trusted
-from xskip.indexing.source import check_keys, new_write_options
+from xskip.indexing.update import Update
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
@@ -248,10 +248,9 @@ class SkippingIndex(IndexInspection):
                         Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
                     ),
                 )  # fmt: skip
-        write_options = new_write_options(self._spark, engine, version)
-        check_keys(write_options, planned)
         with Collected() as collected:
-            result = Build(engine, source, planned, progress, on_error, write_options, collected).run(None)
+            update = Update(engine, self._spark, self._reader, progress, on_error, collected)
+            result = update.new_build(source, planned, version).run(None)
         return replace(result, seconds=time.monotonic() - started)
 
     def ensure(

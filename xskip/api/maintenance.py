@@ -315,7 +315,9 @@ class IndexMaintenance:
         return result
 
     def drop(self) -> DropResult:
-        """Remove the index with all its metadata files; the data stays unchanged.
+        """Remove the index with all its metadata files, and the copy of its definition; the data stays unchanged.
+
+        After an overwrite of the dataset, which has deleted the index, only the copy is removed.
 
         Returns
         -------

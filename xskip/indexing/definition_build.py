@@ -90,13 +90,13 @@ class DefinitionBuild(Build):
             for i, chunk in enumerate(chunks, 1):
                 found = collect(collector, chunk, unreadable)
                 # the next attempt merges the collected columns with the statistics of another snapshot
-                kept = write_files(found, self.source.location.identifier, scratch, i, self._form_of_added())
+                kept = write_files(found, self.source.location.identifier, scratch, i, self._partial_write_options())
                 self.collected.keep([path for path, _ in kept])
                 self._merge(known, found, scratch)
                 done += len(chunk)
                 show(Progress(i, len(chunks), done, len(chosen), time.monotonic() - started))
 
-    def _form_of_added(self) -> WriteOptions:
+    def _partial_write_options(self) -> WriteOptions:
         """Return the write options of a file with only the added indexes."""
         if any(each.definition.key_label for each in self.added):
             return self.write_options

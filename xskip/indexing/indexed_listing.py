@@ -30,7 +30,7 @@ from xskip.indexing.reader import PathReader, Reader
 from xskip.indexing.source import check_dataset, chosen_location
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
-from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.filesystem import LocalStorage, local_path
 from xskip.metadatastore.location import IndexLocation, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
@@ -309,7 +309,7 @@ def _of_ddl(engine: SparkEngine, session: SparkSession, text: str) -> StructType
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:
     """Read the first path that Spark can read, by the schema that it has if that needs no Spark job."""
     if reader.schema is None and reader.format.lower() == "parquet" and some[0].startswith("file:/"):
-        reader = replace(reader, schema=recorded_schema(some[0].removeprefix("file:").replace("///", "/", 1)))
+        reader = replace(reader, schema=recorded_schema(local_path(some[0])))
     for path in some[:-1]:
         with suppress(DatasetError):
             return reader.load(spark, path, **options)

@@ -93,11 +93,11 @@ class Reconciliation(Update):
         if isinstance(build, DefinitionBuild):
             build.operation, build.added = "ensure", (*difference.added, *difference.replaced)
             build.removed = frozenset(each.key for each in difference.removed)
-            build.write_options = self._form(build)
-        run = self.run_of(build, snapshot, found, reread)
+            build.write_options = self._write_options(build)
+        run = self.prepare_run(build, snapshot, found, reread)
         return lambda: self._result(source, run(), difference)
 
-    def _form(self, build: DefinitionBuild) -> WriteOptions:
+    def _write_options(self, build: DefinitionBuild) -> WriteOptions:
         """Return the write options of a build whose indexes can have other keys than those of the snapshot."""
         write_options = with_footer_key(build, build.added)
         if any(each.definition.key_label for each in build.planned):

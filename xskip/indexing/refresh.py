@@ -52,7 +52,7 @@ class Refresh(Update):
             snapshot = found.snapshot if found else require_own_snapshot(source)
         except IndexDeletedError:
             copy = find_copy(source.storage, source.location)
-            if copy is None or self.recheck is not None:
+            if copy is None:
                 raise
             return partial(self._rebuilt, source, copy)
         if self.recheck is not None:
@@ -61,7 +61,7 @@ class Refresh(Update):
         if reread and found:
             return self._prepared(None)
         build = self.build_on(source, snapshot, Build, rereads=bool(reread))
-        return self.run_of(build, snapshot, found, reread)
+        return self.prepare_run(build, snapshot, found, reread)
 
     def _rebuilt(self, source: Source, copy: DefinitionCopy) -> RefreshResult:
         """Build an index again that was deleted with its dataset."""

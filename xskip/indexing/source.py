@@ -262,17 +262,13 @@ def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
     if snapshot.read_profile is None:
         return ()
     found = snapshot.differences(source.read_profile)
-    # A caller may have forgotten a format, an option or a setting: then a refresh would collect other values.
-    if any(each not in (LEGACY, UNGUARDED) for each in found):
-        raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
+    _check_same(source, found, "drop the index and create it again")
     return (*found, *snapshot.differing_columns(source.read_profile).values())
 
 
 def check_same_reading(source: Source, recorded: ReadProfile) -> None:
-    """Raise an error if the dataset is read in another way than recorded, for which a caller may have forgotten it."""
-    found = [each for each in differences(recorded, source.read_profile) if each not in (LEGACY, UNGUARDED)]
-    if found:
-        raise _read_differently(source, found, "read the dataset as before, or create the index")
+    """Raise an error if the dataset is read in another way than recorded: a caller may have forgotten an option."""
+    _check_same(source, tuple(differences(recorded, source.read_profile)), "create the index")
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:
@@ -280,6 +276,12 @@ def check_reading(source: Source, snapshot: Snapshot) -> None:
     found = reading_differences(source, snapshot)
     if found:
         raise _read_differently(source, found, Words("read the dataset as before, or {}", Call("refresh")))
+
+
+def _check_same(source: Source, found: Sequence[str], otherwise: str) -> None:
+    # A caller may have forgotten a format, an option or a setting: then a build would collect other values.
+    if any(each not in (LEGACY, UNGUARDED) for each in found):
+        raise _read_differently(source, found, f"read the dataset as before, or {otherwise}")
 
 
 def _read_differently(source: Source, found: Sequence[str], hint: str) -> IndexDefinitionError:

@@ -96,10 +96,10 @@ class Update:
         """Open the whole dataset, or the directories that a listing from the index has found to have changed."""
         return open_source(self.spark, self.engine, found.read_changed if found else self.reader, self.reader.place)
 
-    def run_of(
+    def prepare_run(
         self, build: Build, snapshot: Snapshot, found: IndexedListing | None, reread: tuple[str, ...] = ()
     ) -> Callable[[], RefreshResult]:
-        """Return the run of a build on a snapshot that covers what an open source covers.
+        """Return a function that runs a build on a snapshot, over what the source of the build covers.
 
         ``reread`` says why the build collects the statistics of all files anew; none if it does not.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ _KEY = b"org.apache.spark.sql.parquet.row.metadata"
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 
 
-def recorded_schema(path: str) -> StructType | None:
+def recorded_schema(path: Path) -> StructType | None:
     """Return the schema in the footer of a file; None without one, or if anything prevents its reading."""
     from pyspark.sql.types import StructType
 
