@@ -13,12 +13,12 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.cli.calls import call, call_json
 from tests.docs.blocks import blocks_in
 from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, Formatted, GeoBox, MinMax, PathBounds, SkippingIndex, ValueList
@@ -41,16 +41,6 @@ def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
     schema = "a int, b double, s string"
     return write_once(spark, tmp_path / "data", schema, {f"f{i}": [(i, i / 2, f"s{i}/x")] for i in range(3)})
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert main(arguments) == code
-    return capsys.readouterr().out
-
-
-def call_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
-    return json.loads(call(capsys, *arguments, "--json", code=code))
 
 
 def parsed(*arguments: str) -> argparse.Namespace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.cli.calls import call, call_json
 from tests.docs.blocks import blocks_in
 from tests.helpers import write_once
 from xskip import BloomFilter, MinMax, ValueList
 from xskip.cli.ensure import datasets_of
 from xskip.cli.main import main
+from xskip.cli.parser import make_parser
+from xskip.errors import DatasetError
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.rst"
 SCHEMA = "a int, s string"
@@ -30,16 +32,6 @@ def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "f.csv").write_text("a,s\n1,x\n")
     return tmp_path
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert main(arguments) == code
-    return capsys.readouterr().out
-
-
-def call_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
-    return json.loads(call(capsys, *arguments, "--json", code=code))
 
 
 def test_one_dataset(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,3 +164,17 @@ def test_arguments_that_do_not_fit(
     config.write_text('[[dataset]]\npath = "/d"\nindexes = ["minmax(a)"]\n')
     assert main(["ensure", *(each.replace("FILE", str(config)) for each in arguments)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_interruption_is_not_the_problem_of_a_dataset(
+    lake: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next dataset would begin, while the user waits for the end."""
+    config = lake / "index.toml"
+    tables = (f'[[dataset]]\npath = "{lake}/{each}"\nindexes = ["minmax(a)"]\n' for each in ("none", "parquet"))
+    config.write_text("".join(tables))
+    monkeypatch.setattr("xskip.cli.interrupts.is_requested", lambda: True)
+    arguments = make_parser().parse_args(["ensure", "--config", str(config)])
+    with pytest.raises(DatasetError, match="cannot read the dataset"):
+        arguments.run(arguments)
+    assert not (lake / "parquet" / "_xskip").exists()

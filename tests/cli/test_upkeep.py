@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.cli.calls import call_json
 from tests.falsified import falsify
 from tests.helpers import write_once
 from xskip import SkippingIndex
@@ -30,37 +29,31 @@ def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
-    capsys.readouterr()
-    assert main((*arguments, "--json")) == code
-    return json.loads(capsys.readouterr().out)
-
-
 def kinds(capsys: pytest.CaptureFixture[str], path: str) -> list[str]:
-    return [index["name"] for index in run(capsys, "describe", path)["indexes"]]
+    return [index["name"] for index in call_json(capsys, "describe", path)["indexes"]]
 
 
 def test_indexes_are_added_and_removed(capsys: pytest.CaptureFixture[str], path: str) -> None:
-    run(capsys, "add", path, "--valuelist", "s", "--index", "bloomfilter(a, fpp=0.1)")
+    call_json(capsys, "add", path, "--valuelist", "s", "--index", "bloomfilter(a, fpp=0.1)")
     assert kinds(capsys, path) == ["minmax", "valuelist", "bloomfilter"]
-    run(capsys, "remove", path, "valuelist(s)", "bloomfilter(a)")
+    call_json(capsys, "remove", path, "valuelist(s)", "bloomfilter(a)")
     assert kinds(capsys, path) == ["minmax"]
-    assert run(capsys, "remove", path, "nothing(a)", code=2)["error"]["found"] == "nothing(a)"
+    assert call_json(capsys, "remove", path, "nothing(a)", code=2)["error"]["found"] == "nothing(a)"
 
 
 def test_wrong_statistics_are_found_and_repaired(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], path: str
 ) -> None:
     falsify(spark, SkippingIndex.for_path(spark, path), ("minmax", ("a",)), {"f1": {"min": 7, "max": 8}})
-    assert len(run(capsys, "validate", path, code=1)["wrong"]) == 1
-    repaired = run(capsys, "repair", path, "--check")
+    assert len(call_json(capsys, "validate", path, code=1)["wrong"]) == 1
+    repaired = call_json(capsys, "repair", path, "--check")
     assert [Path(each).stem for each in repaired["repaired"]] == ["f1"]
-    assert run(capsys, "validate", path, "--check")["wrong"] == []
+    assert call_json(capsys, "validate", path, "--check")["wrong"] == []
 
 
 def test_commits_are_listed(capsys: pytest.CaptureFixture[str], path: str) -> None:
-    run(capsys, "add", path, "--nullcount", "s")
-    commits = run(capsys, "history", path)["commits"]
+    call_json(capsys, "add", path, "--nullcount", "s")
+    commits = call_json(capsys, "history", path)["commits"]
     assert [each["operation"] for each in commits] == ["create", "add"]
     times = [datetime.fromisoformat(each["created"]) for each in commits]
     assert [each.utcoffset() for each in times] == [timedelta()] * 2
@@ -72,32 +65,32 @@ def test_leftovers_are_removed(capsys: pytest.CaptureFixture[str], path: str) ->
     leftover = folder / new_file_name(7)
     leftover.write_bytes(b"x")
     os.utime(leftover, (1, 1))
-    assert len(run(capsys, "vacuum", path, "--dry-run")["files"]) == 1
+    assert len(call_json(capsys, "vacuum", path, "--dry-run")["files"]) == 1
     assert leftover.exists()
-    assert run(capsys, "vacuum", path, "--older-than", "100000d")["files"] == []
-    assert len(run(capsys, "vacuum", path, "--older-than", "2h")["files"]) == 1
+    assert call_json(capsys, "vacuum", path, "--older-than", "100000d")["files"] == []
+    assert len(call_json(capsys, "vacuum", path, "--older-than", "2h")["files"]) == 1
     assert not leftover.exists()
 
 
 def test_a_moved_dataset_keeps_its_index(capsys: pytest.CaptureFixture[str], path: str) -> None:
     moved = str(Path(path).rename(Path(path).with_name("moved")))
-    assert run(capsys, "exists", moved) == {"exists": False}
-    run(capsys, "adopt", moved)
-    assert run(capsys, "status", moved, "--check")["up_to_date"]
+    assert call_json(capsys, "exists", moved) == {"exists": False}
+    call_json(capsys, "adopt", moved)
+    assert call_json(capsys, "status", moved, "--check")["up_to_date"]
 
 
 def test_a_diagnosis_and_settings(spark: SparkSession, capsys: pytest.CaptureFixture[str], path: str) -> None:
-    checks = {check["name"]: check for check in run(capsys, "doctor", path, "--check")["checks"]}
+    checks = {check["name"]: check for check in call_json(capsys, "doctor", path, "--check")["checks"]}
     assert (checks["round trip"]["state"], checks["index"]["state"]) == ("ok", "ok")
     assert checks["spark-avro"]["advice"] == ""
     (Path(path) / "f0.parquet").touch()
-    stale = {check["name"]: check for check in run(capsys, "doctor", path, "--check", code=1)["checks"]}
+    stale = {check["name"]: check for check in call_json(capsys, "doctor", path, "--check", code=1)["checks"]}
     assert (stale["index"]["state"], stale["index"]["advice"]) == ("warning", "call refresh()")
-    run(capsys, "refresh", path)
+    call_json(capsys, "refresh", path)
     spark.conf.set("spark.xskip.strickt", "true")
     try:
-        assert run(capsys, "settings")["settings"][-1]["key"] == "spark.xskip.strickt"
-        found = run(capsys, "settings", "--check", code=1)["settings"]
+        assert call_json(capsys, "settings")["settings"][-1]["key"] == "spark.xskip.strickt"
+        found = call_json(capsys, "settings", "--check", code=1)["settings"]
     finally:
         spark.conf.unset("spark.xskip.strickt")
     assert "did you mean spark.xskip.strict" in found[-1]["problem"]
@@ -120,18 +113,18 @@ def test_a_diagnosis_loads_the_format_of_the_dataset(
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
     monkeypatch.setattr(sessions, "session", noted)
     for words in ([paths["avro"]], [paths["parquet"]], []):
-        run(capsys, "doctor", *words)
+        call_json(capsys, "doctor", *words)
     assert asked == ["avro", "parquet", ""]
 
 
 def test_advice_names_an_index_that_rules_out_nothing(
     spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(capsys, "advise", path, "--check")["advice"] == []  # three files say nothing
+    assert call_json(capsys, "advise", path, "--check")["advice"] == []  # three files say nothing
     files = {f"f{i}": [(0, f"s{i}"), (9, f"s{i}")] for i in range(8)}
     alike = write_once(spark, tmp_path / "alike", "a int, s string", files)
-    run(capsys, "create", alike, "--minmax", "a", "--minmax", "s")
-    (advice,) = run(capsys, "advise", alike, "--check", code=1)["advice"]
+    call_json(capsys, "create", alike, "--minmax", "a", "--minmax", "s")
+    (advice,) = call_json(capsys, "advise", alike, "--check", code=1)["advice"]
     assert (advice["action"], advice["subject"]) == ("remove", "minmax(a)")
     assert main(("advise", alike)) == 0
     assert "minmax(a) rules out next to nothing" in capsys.readouterr().out

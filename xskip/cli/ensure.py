@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from xskip.cli import interrupts
 from xskip.cli.configuration_file import read_datasets
 from xskip.cli.flags import ONE_COLUMN, place
 from xskip.cli.index_definitions import configured_indexes, wanted_indexes
 from xskip.cli.output import show
 from xskip.cli.sessions import Place, index_at, opened_index, recorded_format, session
 from xskip.errors import ArgumentError, IndexDefinitionError, XskipError, message_of
-from xskip.hints import in_shell_words
 from xskip.indexes import Index
 from xskip.results.operations import EnsureResult
 from xskip.spark.bridge.java_errors import reason
@@ -38,13 +38,13 @@ class Dataset:
 
 def run_ensure(arguments: argparse.Namespace) -> int:
     """Ensure the indexes of the datasets, show the results, and return the exit code."""
-    results = _of_path(arguments) if arguments.path is not None else _of_file(arguments)
+    results = _ensure_path(arguments) if arguments.path is not None else _ensure_file(arguments)
     if any(each.problem for each in results):
         return 2
     return int(arguments.check and any(each.changed or each.failed for each in results))
 
 
-def _of_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
+def _ensure_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
     indexes = wanted_indexes(arguments)
     with opened_index(arguments) as index:
         result = index.ensure(indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
@@ -52,7 +52,7 @@ def _of_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
     return (result,)
 
 
-def _of_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
+def _ensure_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
     """Ensure the indexes of all datasets; an error of one does not keep the others from theirs."""
     if arguments.config is None:
         raise ArgumentError("xskip ensure needs a path, or a file with datasets", expected="PATH or --config FILE")
@@ -60,7 +60,7 @@ def _of_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
     datasets = list(datasets_of(arguments.config))
     fmt = "avro" if any(each.place.format.lower() == "avro" for each in datasets) else ""
     with session(arguments, fmt) as spark:
-        results = tuple(_ensured(spark, each, arguments) for each in datasets)
+        results = tuple(_ensure_dataset(spark, each, arguments) for each in datasets)
         show(arguments, results)
     return results
 
@@ -88,21 +88,18 @@ def datasets_of(path: str) -> Iterator[Dataset]:
 
 
 def _place(table: Mapping[str, Any]) -> Place:
-    options = {key: _text(value) for key, value in table.get("options", {}).items()}
     location, at = (place(table[key]) if key in table else "" for key in ("location", "at"))
     path = table.get("path", "")
     fmt = table.get("format") or (recorded_format(path, at, location) if path else "")
-    return Place(path, table.get("table", ""), fmt, options, location, at)
+    return Place(path, table.get("table", ""), fmt, table.get("options", {}), location, at)
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _ensured(spark: SparkSession, dataset: Dataset, arguments: argparse.Namespace) -> EnsureResult:
+def _ensure_dataset(spark: SparkSession, dataset: Dataset, arguments: argparse.Namespace) -> EnsureResult:
     try:
         index = index_at(spark.newSession(), dataset.place)  # a session has one base location
         return index.ensure(dataset.indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
-    except Exception as error:  # noqa: BLE001 - the error of one dataset is its result
-        text = in_shell_words(message_of(error)) if isinstance(error, XskipError) else reason(error)
+    except Exception as error:
+        if interrupts.is_requested():  # the error can be what an interruption has become in the JVM
+            raise
+        text = message_of(error).shell if isinstance(error, XskipError) else reason(error)
         return EnsureResult(dataset.name, (), (), (), 0, 0, 0, 0.0, problem=text)
