@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 from tests.helpers import index, write_once
 from xskip import MinMax, ValueList
+from xskip.spark.collect.collector import Collector
 
 V1_SOURCES = "avro,csv,json,kafka,orc,parquet,text"
 SCHEMA = "a int, s string, d double, n struct<b:struct<c:int>>"
@@ -67,3 +68,17 @@ def api(request: pytest.FixtureRequest, spark: SparkSession) -> str:
 def lake(request: pytest.FixtureRequest, spark: SparkSession, lakes: dict[str, Lake]) -> Lake:
     xskip.enable(spark)
     return lakes[request.param]
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Return a list to which each collection of files adds the names of its indexes."""
+    found: list[tuple[str, ...]] = []
+    real = Collector.collect
+
+    def noted(collector: Collector, chosen: Any) -> Any:
+        found.extend([tuple(str(p.definition) for p in collector.indexes)] * len(chosen))
+        return real(collector, chosen)
+
+    monkeypatch.setattr(Collector, "collect", noted)
+    return found

@@ -1,4 +1,4 @@
-"""A small dataset that grows, the metadata of its index, and the number of Spark jobs of an action."""
+"""A small dataset that grows, the metadata of its index, the jobs of an action, and writers that meet."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import metadata
-from xskip import SkippingIndex
+import xskip.indexing.builder
+import xskip.metadatastore.maintenance.rewrite
+from tests.helpers import metadata, rows_of
+from xskip import Index, SkippingIndex
+from xskip.metadatastore.commit import publish
 
 SCHEMA = "a int, s string"
 
@@ -36,3 +40,27 @@ def jobs(spark: SparkSession, action: Callable[[], Any]) -> int:
         return len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count")) - before
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) -> None:
+    """Run the k-th of the other actions just before the k-th commit; commits of the actions do not count."""
+    waiting = list(others)
+    running: list[bool] = []
+
+    def slow(*args: Any) -> Any:
+        if waiting and not running:
+            running.append(True)
+            waiting.pop(0)()
+            running.clear()
+        return publish(*args)
+
+    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
+        monkeypatch.setattr(module, "publish", slow)
+
+
+def rows_of_new(spark: SparkSession, path: str, kinds: list[Index], **options: Any) -> list[str]:
+    """Return the metadata of a new index, which replaces that of a path."""
+    made = SkippingIndex.for_path(spark, path)
+    made.drop()
+    made.create(kinds, **options)
+    return rows_of(made)

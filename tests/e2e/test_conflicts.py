@@ -13,32 +13,16 @@ import xskip
 import xskip.indexing.builder
 import xskip.indexing.commit_attempts
 import xskip.metadatastore.maintenance.rewrite
+from tests.e2e.datasets import interrupt
 from tests.helpers import by_days, kept, rows_of, write_once
 from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailableError
-from xskip.metadatastore.commit import publish
 from xskip.metadatastore.commit_records import find_latest
 from xskip.spark.collect.collector import Collector
 from xskip.spark.query.spark_engine import forget_indexes
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) -> None:
-    """Run the k-th of the other actions just before the k-th commit; commits of the actions do not count."""
-    waiting = list(others)
-    running: list[bool] = []
-
-    def slow(*args: Any) -> Any:
-        if waiting and not running:
-            running.append(True)
-            waiting.pop(0)()
-            running.clear()
-        return publish(*args)
-
-    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
-        monkeypatch.setattr(module, "publish", slow)
 
 
 @pytest.fixture

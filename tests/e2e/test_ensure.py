@@ -13,14 +13,12 @@ from pyspark.sql import SparkSession
 import xskip
 import xskip.indexing.builder
 import xskip.metadatastore.maintenance.rewrite
-from tests.e2e.datasets import jobs
+from tests.e2e.datasets import interrupt, jobs, rows_of_new
 from tests.falsified import falsify
 from tests.helpers import by_days, index, kept, metadata, rows_of, write_once
 from xskip import BloomFilter, Formatted, Index, LocalKms, MinMax, NullCount, Prefix, SkippingIndex, ValueList
 from xskip.errors import ArgumentError, CollectError, IndexDefinitionError, KeyNotAvailableError
 from xskip.indexes import registry
-from xskip.metadatastore.commit import publish
-from xskip.spark.collect.collector import Collector
 
 SCHEMA = "x int, s string"
 FILES: dict[str, list[tuple[Any, ...]]] = {"a": [(1, "ab"), (2, "cd")], "b": [(10, None)]}
@@ -31,43 +29,8 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     return write_once(spark, tmp_path / "data", SCHEMA, FILES)
 
 
-@pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return a list to which each collection of files adds the names of its indexes."""
-    found: list[tuple[str, ...]] = []
-    real = Collector.collect
-
-    def noted(collector: Collector, chosen: Any) -> Any:
-        found.extend([tuple(str(p.definition) for p in collector.indexes)] * len(chosen))
-        return real(collector, chosen)
-
-    monkeypatch.setattr(Collector, "collect", noted)
-    return found
-
-
-def new(spark: SparkSession, path: str, kinds: list[Index], **options: Any) -> list[str]:
-    """Return the metadata of a new index."""
-    made = SkippingIndex.for_path(spark, path)
-    made.drop()
-    made.create(kinds, **options)
-    return rows_of(made)
-
-
 def defined(made: SkippingIndex) -> list[str]:
     return [f"{each.name}({', '.join(each.columns)})" for each in made.describe().indexes]
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """Run another action once, just before the next commit."""
-    waiting = [other]
-
-    def slow(*args: Any) -> Any:
-        if waiting:
-            waiting.pop()()
-        return publish(*args)
-
-    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
-        monkeypatch.setattr(module, "publish", slow)
 
 
 # --- what a call does ---------------------------------------------------------------------------------------------
@@ -81,7 +44,7 @@ def test_a_dataset_without_an_index(spark: SparkSession, path: str) -> None:
     assert (result.indexes_added, result.indexes_replaced) == (("minmax(x)", "valuelist(s)"), ())
     assert (made.describe().commit, [c.operation for c in made.history()]) == (1, ["create"])
     assert kept(spark, path, "x > 5") == {"b"}
-    assert rows_of(made) == new(spark, path, [MinMax("x"), ValueList("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), ValueList("s")])
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
@@ -139,7 +102,7 @@ def test_indexes_are_added_replaced_and_removed_in_one_commit(
     assert [c.operation for c in made.history()][-1] == "ensure"
     assert metadata(made).indexes["minmax", ("x",)].values.to_pylist().count({"min": 0, "max": 5}) == 1
     falsify(spark, made, ("minmax", ("x",)), {"a": {"min": 1, "max": 2}})
-    assert rows_of(made) == new(spark, path, [MinMax("x"), BloomFilter("x", ndv=20), Prefix("s", length=2)])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), BloomFilter("x", ndv=20), Prefix("s", length=2)])
 
 
 def test_indexes_that_are_only_removed_read_no_data(
@@ -151,7 +114,7 @@ def test_indexes_that_are_only_removed_read_no_data(
     result = made.ensure([MinMax("x")])
     assert (result.indexes_removed, result.unchanged, collected) == (("valuelist(s)",), 2, [])
     assert (defined(made), made.status().up_to_date) == (["minmax(x)"], True)
-    assert rows_of(made) == new(spark, path, [MinMax("x")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x")])
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
@@ -163,7 +126,7 @@ def test_the_version_of_an_index_stays(spark: SparkSession, path: str, version: 
     assert not made.ensure(kinds).changed
     made.ensure([MinMax("x"), BloomFilter("s")])
     assert (made.describe().version, defined(made)) == (version, ["minmax(x)", "bloomfilter(s)"])
-    assert rows_of(made) == new(spark, path, [MinMax("x"), BloomFilter("s")], version=version)
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), BloomFilter("s")], version=version)
 
 
 def test_the_costs_of_indexes_that_stay_are_kept(spark: SparkSession, path: str) -> None:
@@ -199,7 +162,7 @@ def test_a_dry_run(spark: SparkSession, path: str, collected: list[tuple[str, ..
 # --- other states -------------------------------------------------------------------------------------------------
 
 
-def test_a_column_of_another_type_is_collected_anew(spark: SparkSession, path: str) -> None:
+def test_a_column_of_another_type_is_collected_arows_of_new(spark: SparkSession, path: str) -> None:
     """[MDS-C-30] A refresh refuses it, because the index would hold bounds of two types."""
     made = index(spark, path, [MinMax("x"), ValueList("s")])
     other = SkippingIndex.for_path(spark, path, schema="x bigint, s string")
@@ -302,7 +265,7 @@ def test_another_scheduler_was_first(
     result = made.ensure([MinMax("x")])
     assert (result.changed, result.created) == (False, False)
     assert (defined(made), made.describe().commit) == (["minmax(x)"], 2 if before else 1)
-    assert rows_of(made) == new(spark, path, [MinMax("x")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x")])
 
 
 def test_an_index_is_repaired_meanwhile(
@@ -317,7 +280,7 @@ def test_an_index_is_repaired_meanwhile(
     made.ensure([MinMax("x"), NullCount("s"), ValueList("s")])
     assert collected.count(("valuelist(s)",)) == 2  # once for each file
     assert kept(spark, path, "x = 1") == {"a"}
-    assert rows_of(made) == new(spark, path, [MinMax("x"), NullCount("s"), ValueList("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), NullCount("s"), ValueList("s")])
 
 
 def test_schedulers_with_different_indexes(
@@ -363,4 +326,4 @@ def test_many_schedulers_at_once(spark: SparkSession, path: str) -> None:
     assert errors == []
     made = SkippingIndex.for_path(spark, path)
     made.ensure(lists[1])
-    assert rows_of(made) == new(spark, path, lists[1])
+    assert rows_of(made) == rows_of_new(spark, path, lists[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 import xskip
 import xskip.indexing.builder
 import xskip.metadatastore.maintenance.rewrite
+from tests.e2e.datasets import interrupt, rows_of_new
 from tests.falsified import falsify
 from tests.helpers import by_days, given_away, index, kept, metadata, rows_of, write_once
 from xskip import BloomFilter, Index, LocalKms, MinMax, NullCount, Prefix, SkippingIndex, ValueList
@@ -26,8 +26,6 @@ from xskip.errors import (
     MetadataNotFoundError,
 )
 from xskip.indexes import registry
-from xskip.metadatastore.commit import publish
-from xskip.spark.collect.collector import Collector
 
 SCHEMA = "x int, s string"
 FILES: dict[str, list[tuple[Any, ...]]] = {"a": [(1, "ab"), (2, "cd")], "b": [(10, None)]}
@@ -36,41 +34,6 @@ FILES: dict[str, list[tuple[Any, ...]]] = {"a": [(1, "ab"), (2, "cd")], "b": [(1
 @pytest.fixture
 def path(spark: SparkSession, tmp_path: Path) -> str:
     return write_once(spark, tmp_path / "data", SCHEMA, FILES)
-
-
-@pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return a list to which each collection of files adds the names of its indexes."""
-    found: list[tuple[str, ...]] = []
-    real = Collector.collect
-
-    def noted(collector: Collector, chosen: Any) -> Any:
-        found.extend([tuple(str(p.definition) for p in collector.indexes)] * len(chosen))
-        return real(collector, chosen)
-
-    monkeypatch.setattr(Collector, "collect", noted)
-    return found
-
-
-def new(spark: SparkSession, path: str, kinds: list[Index]) -> list[str]:
-    """Return the metadata of a new index."""
-    made = SkippingIndex.for_path(spark, path)
-    made.drop()
-    made.create(kinds)
-    return rows_of(made)
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """Run another action once, just before the next commit."""
-    waiting = [other]
-
-    def slow(*args: Any) -> Any:
-        if waiting:
-            waiting.pop()()
-        return publish(*args)
-
-    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
-        monkeypatch.setattr(module, "publish", slow)
 
 
 def test_added_indexes_are_as_if_created(spark: SparkSession, path: str, collected: list[tuple[str, ...]]) -> None:
@@ -86,7 +49,7 @@ def test_added_indexes_are_as_if_created(spark: SparkSession, path: str, collect
     assert (made.describe().commit, made.status().up_to_date) == (3, True)
     assert kept(spark, path, "s = 'ab'") == kept(spark, path, "s IS NOT NULL") == {"a"}
     falsify(spark, made, ("minmax", ("x",)), {"a": {"min": 1, "max": 2}})
-    assert rows_of(made) == new(spark, path, [MinMax("x"), ValueList("s"), NullCount("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), ValueList("s"), NullCount("s")])
 
 
 def test_the_dataset_has_changed_meanwhile(spark: SparkSession, path: str, collected: list[tuple[str, ...]]) -> None:
@@ -99,7 +62,7 @@ def test_the_dataset_has_changed_meanwhile(spark: SparkSession, path: str, colle
     assert (result.added, result.removed, result.unchanged) == (1, 1, 1)
     assert sorted(collected) == [("minmax(x)", "valuelist(s)"), ("valuelist(s)",)]
     assert made.describe().commit == 2
-    assert rows_of(made) == new(spark, path, [MinMax("x"), ValueList("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), ValueList("s")])
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
@@ -125,7 +88,7 @@ def test_chunks(spark: SparkSession, tmp_path: Path) -> None:
     seen: list[Any] = []
     made.add([MinMax("s")], progress=seen.append)
     assert [(p.chunk, p.chunks, p.files, p.total) for p in seen] == [(1, 3, 2, 6), (2, 3, 4, 6), (3, 3, 6, 6)]
-    assert rows_of(made) == new(spark, path, [MinMax("x"), ValueList("s"), MinMax("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), ValueList("s"), MinMax("s")])
 
 
 def test_unreadable_files(spark: SparkSession, path: str) -> None:
@@ -176,7 +139,7 @@ def test_removed_indexes_are_as_if_never_created(
     assert kept(spark, path, "s LIKE 'ab%'") == {"a"}
     assert kept(spark, path, "s IS NULL") == {"a", "b"}
     assert made.refresh().unchanged == 2
-    assert rows_of(made) == new(spark, path, [MinMax("x"), Prefix("s")])
+    assert rows_of(made) == rows_of_new(spark, path, [MinMax("x"), Prefix("s")])
 
 
 def test_what_cannot_be_removed(spark: SparkSession, path: str) -> None:
@@ -250,7 +213,7 @@ def test_against_another_writer(
         expected = [MinMax("x")]
     monkeypatch.undo()
     assert made.status().up_to_date
-    assert rows_of(made) == new(spark, path, expected)
+    assert rows_of(made) == rows_of_new(spark, path, expected)
 
 
 @pytest.mark.parametrize("operation", ["add", "remove"])
