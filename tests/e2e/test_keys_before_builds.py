@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import write_once
 from xskip import MinMax, SkippingIndex
 from xskip.errors import KeyNotAvailableError
+from xskip.indexing.builder import Build
 
 NO_FOOTER = (
     "an index has a key, but the footer of the metadata has none (where: minmax(a); found: key_label k, and no "
@@ -37,7 +38,7 @@ def test_create_fails_before_it_reads(
     def refuse(*_: object) -> None:
         raise AssertionError("a build began")
 
-    monkeypatch.setattr("xskip.api.index.Build.run", refuse)
+    monkeypatch.setattr(Build, "run", refuse)
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("keys", "keys")
     try:
