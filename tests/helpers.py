@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,21 +17,11 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
     StructType,
 )
 
 import xskip
+from tests.data_files import arrow_table, struct_of, write_file
 from tests.metadatastore.samples import opened, put_foreign
 from xskip.indexing.reader import PathReader
 from xskip.metadata.data_files import table_identifier
@@ -62,29 +51,17 @@ def write_files(
 ) -> str:
     """Write one data file for each entry, named ``<key>.<fmt>`` below ``root``, and return the dataset's path.
 
-    A key may contain folders such as ``p=1/``.
+    A key may contain folders such as ``p=1/``. Spark writes the files that Python cannot write as Spark does.
     """
     for name, rows in files.items():
+        path = root / f"{name}.{fmt}"
+        if not options and write_file(spark, path, rows, _struct(schema)):
+            continue
         staging = root.parent / f"{root.name}-staging"
         df = frame_of(spark, rows, schema)
         df.write.mode("overwrite").format(fmt).options(**(options or {})).save(str(staging))
-        _move_part(staging, root / f"{name}.{fmt}")
+        _move_part(staging, path)
     return str(root)
-
-
-#: Python's and Arrow's types of the values that are the same in Spark whichever way they reach it.
-_IN_ARROW: dict[DataType, tuple[type, pa.DataType]] = {
-    BooleanType(): (bool, pa.bool_()),
-    ByteType(): (int, pa.int8()),
-    ShortType(): (int, pa.int16()),
-    IntegerType(): (int, pa.int32()),
-    LongType(): (int, pa.int64()),
-    FloatType(): (float, pa.float32()),
-    DoubleType(): (float, pa.float64()),
-    StringType(): (str, pa.string()),
-    BinaryType(): (bytes, pa.binary()),
-    DateType(): (date, pa.date32()),
-}
 
 
 def frame_of(spark: SparkSession, rows: Iterable[Any], schema: str | StructType) -> DataFrame:
@@ -92,25 +69,13 @@ def frame_of(spark: SparkSession, rows: Iterable[Any], schema: str | StructType)
 
     For lists of rows, PySpark runs a job with Python workers.
     """
-    rows = list(rows)
-    if (table := _table_of(rows, schema)) is not None:
-        return spark.createDataFrame(table, schema).coalesce(1)
-    return spark.createDataFrame(rows, schema).coalesce(1)
+    rows, struct = list(rows), _struct(schema)
+    table = arrow_table(rows, struct) if SPARK_4 and rows else None
+    return spark.createDataFrame(rows if table is None else table, schema).coalesce(1)
 
 
-def _table_of(rows: list[Any], schema: str | StructType) -> pa.Table | None:
-    """Return rows as a table of Arrow, or None if types or values have other counterparts there."""
-    if not SPARK_4 or not rows or not all(type(row) is tuple for row in rows):
-        return None
-    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    assert isinstance(struct, StructType)
-    arrays = []
-    for field, column in zip(struct.fields, zip(*rows, strict=True), strict=True):
-        kind, arrow = _IN_ARROW.get(field.dataType, (None, None))
-        if not all(value is None or type(value) is kind for value in column):
-            return None
-        arrays.append(pa.array(column, arrow))
-    return pa.Table.from_arrays(arrays, [field.name for field in struct.fields])
+def _struct(schema: str | StructType) -> StructType:
+    return struct_of(schema) if isinstance(schema, str) else schema
 
 
 def _move_part(folder: Path, target: Path) -> None:
@@ -254,14 +219,15 @@ def write_once(
     options: dict[str, str] | None = None,
 ) -> str:
     """Write the same files as :func:`write_files`, with one Spark job for all files that have rows."""
-    full = {name: rows for name, rows in files.items() if rows}
-    numbered = [(number, *row) for number, rows in enumerate(full.values()) for row in rows]
-    staging = root.parent / f"{root.name}-staging-once"
-    df = frame_of(spark, numbered, f"__file int, {schema}")
-    df.write.mode("overwrite").format(fmt).options(**(options or {})).partitionBy("__file").save(str(staging))
-    for number, name in enumerate(full):
-        _move_part(staging / f"__file={number}", root / f"{name}.{fmt}")
-    shutil.rmtree(staging)
+    full = {root / f"{name}.{fmt}": rows for name, rows in files.items() if rows}
+    if options or not all(write_file(spark, path, rows, struct_of(schema)) for path, rows in full.items()):
+        numbered = [(number, *row) for number, rows in enumerate(full.values()) for row in rows]
+        staging = root.parent / f"{root.name}-staging-once"
+        df = frame_of(spark, numbered, f"__file int, {schema}")
+        df.write.mode("overwrite").format(fmt).options(**(options or {})).partitionBy("__file").save(str(staging))
+        for number, path in enumerate(full):
+            _move_part(staging / f"__file={number}", path)
+        shutil.rmtree(staging)
     return write_files(spark, root, schema, {name: rows for name, rows in files.items() if not rows}, fmt, options)
 
 

@@ -22,4 +22,4 @@ if __name__ == "__main__":
 
     gc.collect()
     gc.freeze()
-    manager()
+    manager()  # type: ignore[no-untyped-call]
