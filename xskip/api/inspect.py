@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.api.advise import advise
 from xskip.api.upkeep import IndexUpkeep
 from xskip.engine.usage import DatasetUsage, IndexUsage
 from xskip.errors import IndexDeletedError, MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
 from xskip.indexing.source import Source, require_snapshot
+from xskip.inspection.advise import advise
 from xskip.metadata.data_files import DataFiles, compare_files, count_changed
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.api.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.engine.usage import DatasetUsage
 from xskip.expressions.evaluate import sort_key
+from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList

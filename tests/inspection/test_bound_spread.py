@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from xskip.api.bound_spread import ruled_out_by_bounds
+from xskip.inspection.bound_spread import ruled_out_by_bounds
 
 EPOCH = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
