@@ -169,12 +169,12 @@ def test_a_dataset_that_cannot_be_read_names_the_format(
     avro = f"{path}-avro"
     spark.read.parquet(path).coalesce(1).write.format("avro").save(avro)
     for given, hint in (((), "use --format avro"), (("--format", "parqet"), "did you mean parquet?")):
-        error = call_json(capsys, "status", avro, *given, code=2)["error"]
+        error = call_json(capsys, "validate", avro, *given, code=2)["error"]
         assert error["hint"] == hint
         assert "An error occurred while calling" not in error["found"]
     for file in Path(avro).glob("*.avro"):
         file.rename(file.with_suffix(""))
-    hint = call_json(capsys, "status", avro, code=2)["error"]["hint"]
+    hint = call_json(capsys, "validate", avro, code=2)["error"]["hint"]
     assert hint.startswith("check that the format is parquet, or name another with --format; if the file is damaged")
     error = call_json(capsys, "status", f"{path}-typo", code=2)["error"]
     assert error["hint"] == "check the path"
@@ -261,9 +261,9 @@ def test_an_interruption_is_one_line(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SkippingIndex, "status", interrupted)
+    monkeypatch.setattr(SkippingIndex, "optimize", interrupted)
     capsys.readouterr()
-    assert main(["status", path]) == 130
+    assert main(["optimize", path]) == 130
     assert capsys.readouterr().err == "xskip: interrupted\n"
 
 
@@ -288,19 +288,19 @@ def test_an_unknown_error_is_one_line(
     def fails(*_: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(SkippingIndex, "status", fails)
+    monkeypatch.setattr(SkippingIndex, "optimize", fails)
     capsys.readouterr()
-    assert main(["status", path]) == 2
+    assert main(["optimize", path]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == (
         "xskip: the command failed because of an unknown error (found: ZeroDivisionError('by zero')); "
         "use --verbose to see the traceback\n"
     )
-    assert main(["status", path, "--json"]) == 2
+    assert main(["optimize", path, "--json"]) == 2
     said = capsys.readouterr()
     assert (json.loads(said.out)["error"]["found"], said.err) == ("ZeroDivisionError('by zero')", "")
-    assert main(["status", path, "--verbose", "--conf", "spark.ui.showConsoleProgress=false"]) == 2
+    assert main(["optimize", path, "--verbose", "--conf", "spark.ui.showConsoleProgress=false"]) == 2
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -347,6 +347,8 @@ def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
     assert leftovers(label) == []
 
 
+#: What a command that can show its result without Spark says if it has settings of a session.
+WITH_SPARK = "xskip: starts Spark, because --conf is given\n"
 INTERRUPTED = {
     "while a session starts, by the handler of PySpark": """
         from pyspark.sql import SparkSession
@@ -375,7 +377,7 @@ def test_an_interruption_at_any_moment_ends_the_command(spark: SparkSession, pat
     code += f"from xskip.cli.main import main\nsys.exit(main(['files', {path!r}, 'a = 1', *{LOCAL!r}]))"
     run = [sys.executable, "-c", code]
     ran = subprocess.run(run, capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRONMENT, timeout=120)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "xskip: interrupted\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", f"{WITH_SPARK}xskip: interrupted\n")
 
 
 def test_a_process_is_quiet(path: str) -> None:
@@ -386,8 +388,8 @@ def test_a_process_is_quiet(path: str) -> None:
     assert "files added  3" in ran.stdout
     wrong = ["status", path, "--conf", "spark.driver.memory=nonsense"]
     ran = subprocess.run([*run, *wrong], capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRONMENT)
-    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1)
-    assert ran.stderr.startswith("xskip: Spark does not start (found: ")
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 2)
+    assert ran.stderr.startswith(f"{WITH_SPARK}xskip: Spark does not start (found: ")
     assert "nonsense" in ran.stderr
 
 

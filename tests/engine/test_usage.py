@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from xskip.engine.decision import ScanTrace
-from xskip.engine.usage import IndexUsage, UsageLog
+from xskip.engine.usage import UsageLog
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.condition_reasons import MissingIndex, OtherReason
 from xskip.indexes.minmax import MinMaxClause
 from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
+from xskip.results.index_usage import IndexUsage
 
 A, C = Column(("a",), "int"), Column(("c",), "int")
 

@@ -9,10 +9,11 @@ from xskip.api.arguments import check_flag, check_version
 from xskip.errors import DatasetError, MetadataNotFoundError, XskipError, message_of
 from xskip.indexing.commit_attempts import retry_conflicts
 from xskip.indexing.source import base_location
+from xskip.inspection.catalog import index_list
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
-from xskip.results.operations import IndexList, ListedIndex, MigrationResult
+from xskip.results.operations import IndexList, MigrationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.spark_engine import engine_of
 
@@ -57,12 +58,7 @@ def list_indexes(spark: SparkSession, location: str | None = None) -> IndexList:
         base = base_location(spark, engine)
     else:
         base = engine.hook.locations.qualified(check_path(location, "location"))
-    found = []
-    for snapshot, directory in engine.indexes.list_snapshots(base):
-        record = snapshot.record
-        dataset = record.root if record else snapshot.table_identifier
-        found.append(ListedIndex(dataset, directory, snapshot.rows, tuple(str(d) for d, _ in snapshot.indexes)))
-    return IndexList(tuple(sorted(found, key=lambda i: i.dataset)))
+    return index_list(engine.indexes.list_snapshots(base))
 
 
 def migrate_all(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from xskip.api.index import SkippingIndex
     from xskip.indexes import Index
     from xskip.results.diagnosis import Check
+    from xskip.standalone.opened import OpenedIndex
 
 __all__ = [
     "Run",
@@ -21,12 +22,15 @@ __all__ = [
     "ensure",
     "exists",
     "explain",
+    "files_without_spark",
     "list_all",
     "migrate",
     "of_index",
+    "opened",
     "quix",
     "rotate_keys",
     "show_settings",
+    "status_without_spark",
     "with_indexes",
     "write_jar",
 ]
@@ -36,23 +40,67 @@ Run = Callable[[argparse.Namespace], int]
 
 
 def of_index(
-    call: Callable[[SkippingIndex, argparse.Namespace], object], wrong: str = "", *, always: bool = False
+    call: Callable[[SkippingIndex, argparse.Namespace], object],
+    wrong: str = "",
+    *,
+    always: bool = False,
+    without_spark: Callable[[argparse.Namespace], object] | None = None,
 ) -> Run:
     """Return the function that runs an operation on an index, shows the result and returns the exit code.
 
     With ``--check``, or with ``always``, the exit code is 1 if the property ``wrong`` of the result is true.
+    ``without_spark`` returns the same result without Spark, or raises NeedsSpark.
     """
 
     def run(arguments: argparse.Namespace) -> int:
-        from xskip.cli.output import show
-        from xskip.cli.sessions import opened_index
+        result = _shown(arguments, without_spark) if without_spark else None
+        if result is None:
+            from xskip.cli.output import show
+            from xskip.cli.sessions import opened_index
 
-        with opened_index(arguments) as index:
-            result = call(index, arguments)
-            show(arguments, result)
+            with opened_index(arguments) as index:
+                result = call(index, arguments)
+                show(arguments, result)
         return int(bool(wrong and (always or arguments.check) and _is_wrong(result, wrong)))
 
     return run
+
+
+def _shown(arguments: argparse.Namespace, find: Callable[[argparse.Namespace], object]) -> object | None:
+    """Show and return a result without Spark, or return None if it needs Spark."""
+    from xskip.cli.without_spark import try_without_spark
+
+    result = try_without_spark(find, arguments)
+    if result is not None:
+        from xskip.cli.output import show
+
+        show(arguments, result)
+    return result
+
+
+def opened(call: Callable[[OpenedIndex], object]) -> Callable[[argparse.Namespace], object]:
+    """Return the function that calls an operation on an index that is opened without Spark."""
+
+    def find(arguments: argparse.Namespace) -> object:
+        from xskip.cli.without_spark import open_without_spark
+
+        return call(open_without_spark(arguments))
+
+    return find
+
+
+def status_without_spark(arguments: argparse.Namespace) -> object:
+    """Return the state of the index without Spark."""
+    from xskip.cli.without_spark import status
+
+    return status(arguments)
+
+
+def files_without_spark(arguments: argparse.Namespace) -> object:
+    """Return the files that a predicate needs without Spark."""
+    from xskip.cli.without_spark import files
+
+    return files(arguments)
 
 
 def _is_wrong(result: object, name: str) -> bool:
@@ -106,7 +154,8 @@ def migrate(arguments: argparse.Namespace) -> int:
     """Migrate one index, or all indexes below a location."""
     from xskip.api.catalog import migrate_all
     from xskip.cli.output import show
-    from xskip.cli.sessions import demand_directory, opened_index, session
+    from xskip.cli.sessions import opened_index, session
+    from xskip.cli.without_spark import demand_directory
     from xskip.metadatastore.versions import CURRENT_VERSION
 
     version = CURRENT_VERSION if arguments.to is None else arguments.to
@@ -123,11 +172,14 @@ def migrate(arguments: argparse.Namespace) -> int:
 
 def list_all(arguments: argparse.Namespace) -> int:
     """List the indexes below a directory."""
+    from xskip.cli.without_spark import indexes_below
+
+    if _shown(arguments, indexes_below) is not None:
+        return 0
     from xskip.api.catalog import list_indexes
     from xskip.cli.output import show
-    from xskip.cli.sessions import demand_directory, session
+    from xskip.cli.sessions import session
 
-    demand_directory(arguments.location)
     with session(arguments) as spark:
         show(arguments, list_indexes(spark, arguments.location))
     return 0

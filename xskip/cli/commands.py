@@ -16,12 +16,15 @@ from xskip.cli.command_functions import (
     ensure,
     exists,
     explain,
+    files_without_spark,
     list_all,
     migrate,
     of_index,
+    opened,
     quix,
     rotate_keys,
     show_settings,
+    status_without_spark,
     with_indexes,
     write_jar,
 )
@@ -121,15 +124,17 @@ COMMANDS = (
     ),
     Command(
         "describe", "show the columns, index types and files of the index", "xskip describe /lake/events",
-        of_index(lambda index, _: index.describe()), DATASET,
+        of_index(lambda index, _: index.describe(), without_spark=opened(lambda index: index.describe())), DATASET,
     ),
     Command(
         "advise", "name indexes that rule out next to nothing", "xskip advise /lake/events --check",
-        of_index(lambda index, _: index.advise(), "advice"), (*DATASET, _CHECK),
+        of_index(lambda index, _: index.advise(), "advice", without_spark=opened(lambda index: index.advise())),
+        (*DATASET, _CHECK),
     ),
     Command(
         "status", "compare the index with the present files of the dataset", "xskip status /lake/events --check",
-        of_index(lambda index, _: index.status(), "not up_to_date"), (*DATASET, _CHECK),
+        of_index(lambda index, _: index.status(), "not up_to_date", without_spark=status_without_spark),
+        (*DATASET, _CHECK),
     ),
     Command(
         "validate", "read the files again, and name those whose statistics their rows contradict",
@@ -159,7 +164,7 @@ COMMANDS = (
     ),
     Command(
         "history", "list the commits of the index", "xskip history /lake/events",
-        of_index(lambda index, _: index.history()), DATASET,
+        of_index(lambda index, _: index.history(), without_spark=opened(lambda index: index.history())), DATASET,
     ),
     Command(
         "vacuum", "remove what writers that ended early and moved datasets left", "xskip vacuum /lake/events --dry-run",
@@ -185,7 +190,10 @@ COMMANDS = (
     ),
     Command(
         "files", "list the files that a query with a predicate reads", "xskip files /lake/events \"temp > 30\" --json",
-        of_index(lambda index, a: index.files(a.predicate, require_index=not a.without_index)),
+        of_index(
+            lambda index, a: index.files(a.predicate, require_index=not a.without_index),
+            without_spark=files_without_spark,
+        ),
         (
             *DATASET, _PREDICATE,
             Flag(("--without-index",), "list all files if there is no index", {"action": "store_true"}),

@@ -7,11 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from xskip.results.file_list import FileList
-from xskip.results.history import Commit, History
-from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.render import shell_text
-from xskip.results.skipping_report import SkippingReport
 
 __all__ = ["show"]
 
@@ -33,21 +29,10 @@ def _text(value: object) -> str:
 
 
 def _plain(result: object) -> object:
+    for name in ("to_dict", "to_json"):
+        if convert := getattr(result, name, None):
+            return convert()
     match result:
-        case FileList():
-            return result.to_json()
-        case SkippingReport():
-            return result.to_dict()
-        case IndexStatus():
-            files = [{"name": name, "version": version} for name, version in result.metadata_files]
-            return {**asdict(result), "metadata_files": files, "up_to_date": result.up_to_date}
-        case IndexDescription():
-            indexes = [{**asdict(index), "params": dict(index.params)} for index in result.indexes]
-            return {**asdict(result), "indexes": indexes}
-        case History():
-            return {"location": result.location, "commits": [_plain(commit) for commit in result]}
-        case Commit():
-            return {**asdict(result), "created": result.time.isoformat(timespec="milliseconds")}
         case Mapping():
             return dict(result)
         case tuple():

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.index import SkippingIndex
@@ -18,7 +17,7 @@ from xskip.api.queries import explain
 from xskip.api.session import check_java, configure, enable, use_kms
 from xskip.cli import interrupts
 from xskip.cli.configuration_file import read_config
-from xskip.errors import DatasetError, PredicateError, XskipError
+from xskip.errors import PredicateError, XskipError
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.filesystem import LocalStorage
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Place",
-    "demand_directory",
     "explained",
     "index_at",
     "opened_index",
@@ -118,12 +116,6 @@ def explained(index: SkippingIndex, predicate: str, files: int | None = None) ->
         filtered = df.filter(predicate)
     with translate_spark_errors(PredicateError, "Spark cannot plan a query with the predicate", predicate):
         return explain(filtered, files=files)
-
-
-def demand_directory(location: str) -> None:
-    """Raise DatasetError if a location is a local path, and no directory."""
-    if "://" not in location and not Path(location.removeprefix("file:")).is_dir():
-        raise DatasetError("the base location does not exist", where=location)
 
 
 def recorded_format(path: str, at: str = "", base: str = "") -> str:

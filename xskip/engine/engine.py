@@ -15,7 +15,7 @@ from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
-from xskip.engine.usage import DatasetUsage, UsageLog
+from xskip.engine.usage import UsageLog
 from xskip.engine.warning_log import WarningLog
 from xskip.errors import XskipError, message_of
 from xskip.expressions.operands import Computed
@@ -29,6 +29,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.pruning.prune import PruneResult
+from xskip.results.index_usage import DatasetUsage
 from xskip.settings import problems_of
 
 __all__ = ["Engine"]

@@ -14,7 +14,7 @@ from xskip.engine.ports import Platform
 from xskip.engine.warning_log import WarningLog
 from xskip.errors import XskipError
 from xskip.hints import Call, Words
-from xskip.metadatastore.index_search import index_directories
+from xskip.metadatastore.index_search import index_directories, open_indexes
 from xskip.metadatastore.snapshot import KnownFiles, Snapshot, open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.metadatastore.versions import rules_of
@@ -144,16 +144,7 @@ class LoadedIndexes:
                 directories = dict.fromkeys(self._loaded.keys()) | self._changed
         else:
             directories = dict.fromkeys(index_directories(self._platform.storage(base), base))
-        snapshots = []
-        for directory in directories:
-            try:
-                snapshot = open_snapshot(self._platform.storage(directory), directory)
-            except XskipError as error:
-                _log.warning("xskip ignores the index in %s: %s", directory, error)
-                continue
-            if snapshot is not None:
-                snapshots.append((snapshot, directory))
-        return snapshots
+        return list(open_indexes(directories, self._platform.storage))
 
     def forget(self, directory: str) -> None:
         """Discard all state of a directory, whose index this process has created, changed or dropped."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.engine.usage import DatasetUsage
 from xskip.expressions.evaluate import sort_key
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
+from xskip.results.index_usage import DatasetUsage
 from xskip.results.render import percentage
 
 __all__ = ["advise"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 
+from xskip.errors import XskipError
 from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import INDEX_DIRECTORY, is_directory_name
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 
-__all__ = ["index_directories"]
+__all__ = ["index_directories", "open_indexes"]
+
+_log = logging.getLogger("xskip")
 
 #: How far below the directory a dataset can be.
 _MAX_LEVELS = 4
@@ -48,3 +53,15 @@ def _indexes_in(storage: Storage, directory: str) -> Iterator[str]:
 
 def _may_hold_datasets(name: str) -> bool:
     return not (name.startswith(("_", ".")) or "=" in name or is_directory_name(name))
+
+
+def open_indexes(directories: Iterable[str], storage_of: Callable[[str], Storage]) -> Iterator[tuple[Snapshot, str]]:
+    """Yield the present snapshots of directories, and warn of each index that cannot be read."""
+    for directory in directories:
+        try:
+            snapshot = open_snapshot(storage_of(directory), directory)
+        except XskipError as error:
+            _log.warning("xskip ignores the index in %s: %s", directory, error)
+            continue
+        if snapshot is not None:
+            yield snapshot, directory

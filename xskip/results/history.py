@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -52,6 +52,10 @@ class Commit:
         """Return the time of the commit in UTC."""
         return datetime.fromtimestamp(self.created / 1000, timezone.utc)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the commit as plain Python values, such as for JSON, with the time as a text in ISO 8601."""
+        return {**asdict(self), "created": self.time.isoformat(timespec="milliseconds")}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(ShownTable):
@@ -73,6 +77,10 @@ class History(ShownTable):
 
     def __iter__(self) -> Iterator[Commit]:
         return iter(self.commits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the commits as plain Python values, such as for JSON."""
+        return {"location": self.location, "commits": [commit.to_dict() for commit in self.commits]}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -130,6 +130,11 @@ class IndexDescription(KeyValueView):
             rows.append((index.name, typed, params, size, cost, self._use_of(index)))
         return rows
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as plain Python values, such as for JSON."""
+        indexes = [{**asdict(index), "params": dict(index.params)} for index in self.indexes]
+        return {**asdict(self), "indexes": indexes}
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [*self._general(), *((name, "  ".join(filter(None, rest))) for name, *rest in self._rows())]
 
@@ -212,6 +217,11 @@ class IndexStatus(KeyValueView):
     def up_to_date(self) -> bool:
         """Return whether no file is missing or stale and queries can use the index."""
         return not (self.missing or self.stale or self.problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain Python values, such as for JSON."""
+        files = [{"name": name, "version": version} for name, version in self.metadata_files]
+        return {**asdict(self), "metadata_files": files, "up_to_date": self.up_to_date}
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))

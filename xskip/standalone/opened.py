@@ -3,52 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from xskip.clauses.clause import Mask
 from xskip.data_systems import DATA_SYSTEMS, DataSystem, system_of
 from xskip.errors import (
     ArgumentError,
     DatasetError,
     MetadataNotFoundError,
-    PredicateError,
     SettingError,
     or_none,
     shown,
 )
-from xskip.hints import Call, Words
-from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadata.reader_settings import ZONE
 from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.maintenance.history import history
 from xskip.metadatastore.missing_index import no_index
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
-from xskip.metadatastore.time_zones import FORMATS
 from xskip.paths import check_path
-from xskip.results.file_list import FileList
-from xskip.results.scan_source import ScanSource
-from xskip.standalone.columns import Columns
-from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
-from xskip.standalone.selection import Predicate, StandaloneSelection, Unused
+from xskip.results.advice import AdviceList
+from xskip.results.history import History
+from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.results.index_usage import DatasetUsage
 from xskip.standalone.store import Store, list_data
 
 if TYPE_CHECKING:
     import pyarrow.dataset
     from pyarrow.fs import FileSystem
 
-__all__ = ["OpenedIndex", "open_index"]
+    from xskip.results.file_list import FileList
+    from xskip.standalone.file_choice import FileChoice
 
-#: The formats whose values other engines read as Spark does.
-_SUPPORTED = ("parquet", "avro")
+__all__ = ["OpenedIndex", "open_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,42 +101,89 @@ class OpenedIndex:
         DatasetError
             If the dataset is no directory.
         """
-        _check_predicate(predicate)
-        wanted = Predicate.of(predicate)
-        snapshot = self.snapshot
-        listed = list_data(self.store)
-        fmt = snapshot.record.read_profile.format if snapshot.record and snapshot.record.read_profile else ""
-        columns = Columns(self.store, fmt, listed, snapshot)
-        wanted.check(columns)
-        profile = _profile(snapshot, fmt)
-        problem = _problem(snapshot, self.location, profile)
-        skip: Mask = np.zeros(snapshot.rows, np.bool_)
-        unused: Unused = ()
-        if not problem:
-            skip, unused = StandaloneSelection(columns, profile, self.time_zone).skipped(wanted)
-        return self._kept(snapshot, listed, skip, (fmt, unused, problem))
+        return self._choice(predicate).files
 
-    def _kept(self, snapshot: Snapshot, listed: DataFiles, skip: Mask, found: tuple[str, Unused, str]) -> FileList:
-        fmt, unused, problem = found
-        known = snapshot.load(snapshot.partition_keys)
-        fresh, _ = compare_files(listed, known.files)
-        keep = np.zeros(len(listed), np.bool_)
-        keep[fresh] = True
-        needed = known.files.take(pa.array(np.flatnonzero(~skip)))
-        ids = join_ids(needed.names, needed.modified)
-        keep |= pc.is_in(join_ids(listed.names, listed.modified), ids).to_numpy(zero_copy_only=False)
-        kept = listed.take(pa.array(np.flatnonzero(keep)))
-        source = ScanSource(
-            self.store.root,
-            fmt,
-            partial(dataset_schema, self.store, fmt, listed, snapshot),
-            partitions_of(kept, known, self.store.path),
-            self.store.filesystem,
-            self.store.prefix,
-            spark_schema=partial(spark_schema, self.store, fmt, listed, snapshot),
-        )
-        reasons = tuple((text, str(reason)) for text, reason in unused)
-        return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem)
+    def files_as_in_spark(self, predicate: str) -> FileList | None:
+        """Return the files of :meth:`files`, or None if those that a query in Spark reads can be fewer [STA-SK-3]."""
+        choice = self._choice(predicate)
+        return choice.files if choice.is_exact else None
+
+    def history(self) -> History:
+        """Return the commits of the index, as :meth:`xskip.SkippingIndex.history`.
+
+        Returns
+        -------
+        History
+            The commits, which print as a table and show as HTML in notebooks.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index, or if only other programs have written it.
+        """
+        return history(self.store.storage, self.location)
+
+    def describe(self) -> IndexDescription:
+        """Return the description of the index, as :meth:`xskip.SkippingIndex.describe`, without the use by queries.
+
+        Returns
+        -------
+        IndexDescription
+            The description, which prints as text, shows as HTML in notebooks and converts to an Arrow table.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        """
+        from xskip.inspection.description import describe  # each operation imports what only it needs
+
+        return describe(self.snapshot, self.store.storage, self.location, DatasetUsage())
+
+    def status(self) -> IndexStatus:
+        """Return the state of the index in comparison with the present files of the dataset.
+
+        Returns
+        -------
+        IndexStatus
+            The numbers of indexed, missing and stale files, and the reason why queries in Spark with its default
+            settings do not use the index, if any.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        StorageError, DatasetError
+            As :meth:`files`.
+        """
+        from xskip.inspection.file_comparison import compare_with_files
+
+        snapshot = self.snapshot
+        recorded = snapshot.read_profile
+        profile = ReadProfile.of(recorded.format if recorded else "parquet", {}, {})
+        return compare_with_files(snapshot, list_data(self.store), snapshot.reason_unusable(self.location, profile))
+
+    def advise(self) -> AdviceList:
+        """Return advice on the indexes from their statistics, as :meth:`xskip.SkippingIndex.advise`.
+
+        Returns
+        -------
+        AdviceList
+            One sentence with its evidence for each piece of advice.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        """
+        from xskip.inspection.advise import advise
+
+        return advise(self.snapshot, self.location.root, DatasetUsage())
+
+    def _choice(self, predicate: str | pyarrow.dataset.Expression) -> FileChoice:
+        from xskip.standalone.file_choice import FileChoice
+
+        return FileChoice.of(self.store, self.location, self.snapshot, predicate, self.time_zone)
 
 
 def open_index(
@@ -240,35 +275,3 @@ def _dataset_of_pieces(store: Store, system: DataSystem) -> DatasetError:
         where=store.root,
         hint=system.alternative,
     )
-
-
-def _check_predicate(predicate: object) -> None:
-    from pyarrow.dataset import Expression
-
-    if not isinstance(predicate, (str, Expression)):
-        raise PredicateError(
-            "the predicate is neither SQL nor an expression", found=f"an object of type {type(predicate).__name__}",
-            expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",
-        )  # fmt: skip
-
-
-def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
-    """Return how other engines read the files: as Spark does without options and with its default settings."""
-    recorded = snapshot.read_profile
-    profile = ReadProfile.of(fmt, {}, {})
-    conf: Mapping[str, str] = profile.conf
-    if recorded is not None:
-        case = "spark.sql.caseSensitive"
-        conf = {**conf, **({case: recorded.conf[case]} if case in recorded.conf else {})}
-        if fmt in FORMATS or ZONE in recorded.conf:
-            conf = {**conf, ZONE: "unknown"}  # the time zone in which an engine reads old times is not known
-    return replace(profile, conf=conf)
-
-
-def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) -> str:
-    """Return why the index proves nothing about the values that other engines read, or an empty string."""
-    if not snapshot.is_ours:
-        return Words("another program wrote metadata of the index; {} in Spark", Call("refresh"))
-    if profile.format not in _SUPPORTED:
-        return f"other engines read files of the format {profile.format} in other ways than Spark"
-    return snapshot.reason_unusable(location, profile)

@@ -20,12 +20,14 @@ from xskip.pruning.translate import IndexCatalog
 from xskip.standalone.arrow_filter import skipped_by_expression
 from xskip.standalone.arrow_nodes import NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
-from xskip.standalone.columns import Columns
+from xskip.standalone.columns import Columns, mentions_in
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import Node, parse
 
 __all__ = ["Predicate", "StandaloneSelection", "Unused"]
 
+#: The types whose comparisons with literals are the same in all engines.
+_EXACT = frozenset(["boolean", "tinyint", "smallint", "int", "bigint", "decimal", "string", "date"])
 #: The parts of a predicate that were not used, each with the reason.
 Unused = tuple[tuple[str, Reason], ...]
 
@@ -99,6 +101,14 @@ class StandaloneSelection:
         if unused and not predicate.may_have_nan:
             skip = skip | self._by_pyarrow(predicate.given)
         return skip, tuple(pair for pair in unused if pair[1] is not Cause.IN_PARTITIONS)
+
+    def is_exact(self, predicate: Predicate) -> bool:
+        """Return whether Spark skips the same files, if all parts of a predicate in SQL are used [STA-SK-3]."""
+        if predicate.node is None:
+            return False
+        catalog = self.catalog
+        found = (_column(catalog, mention.path) for mention in mentions_in(predicate.node))
+        return all(column is not None and column.type.partition("(")[0] in _EXACT for column in found)
 
     def _by_indexes(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
         catalog = self.catalog

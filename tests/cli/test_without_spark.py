@@ -1,0 +1,216 @@
+"""Commands that show an index without Spark show what they show with Spark [STA-ST-1] [STA-ST-2]."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.cli.calls import call
+from tests.helpers import index, write_files
+from xskip import BloomFilter, MinMax, NullCount, ValueList
+from xskip.cli.main import main
+from xskip.cli.parser import make_parser
+from xskip.cli.without_spark import NeedsSpark, files, open_without_spark, status
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = "a int, s string, d date, x double"
+FILES: dict[str, list[tuple[Any, ...]]] = {
+    f"p={i % 2}/f{i}": [(10 * i + j, f"s{i}", None, i / 2) for j in range(3)] for i in range(12)
+}
+#: The commands, and arguments of each.
+COMMANDS = {
+    "describe": (),
+    "status": (),
+    "history": (),
+    "advise": (),
+    "files": ("a = 35",),
+}
+PREDICATES = (
+    "a between 30 and 41",
+    "s = 's3' or a < 5",
+    "p = 1 and a > 60",
+    "d is not null",
+    "not a > 20",
+    "s in ('s1', 's7')",
+)
+WITH_SPARK = ("--conf", "spark.ui.enabled=false")
+
+
+@pytest.fixture(scope="module", params=["parquet", "avro"])
+def dataset(request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a dataset with an index, one file that the index does not know, and one that has changed."""
+    xskip.enable(session)
+    root = tmp_path_factory.mktemp(request.param) / "data"
+    path = write_files(session, root, SCHEMA, FILES, request.param)
+    index(session, path, [MinMax("a"), ValueList("s"), NullCount("d"), BloomFilter("s")], request.param)
+    write_files(session, root, SCHEMA, {"p=1/g": [(999, "g", None, 1.0)]}, request.param)
+    return path
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the start of a session fail."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a session starts")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+
+
+@pytest.fixture
+def kept_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the session of all tests, which a command would stop."""
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+
+
+def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str, str]:
+    """Return what a command prints as text and as JSON, and what it says on stderr."""
+    capsys.readouterr()
+    assert main(arguments) == 0
+    text = capsys.readouterr()
+    return text.out, call(capsys, *arguments, "--json"), text.err
+
+
+@pytest.mark.usefixtures("kept_session")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_output_is_that_with_spark(
+    dataset: str, command: str, spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = (command, dataset, *COMMANDS[command])
+    with_spark = outputs(capsys, *arguments, *WITH_SPARK)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", None)
+    assert outputs(capsys, *arguments) == (*with_spark[:2], "")
+    assert with_spark[2] == "xskip: starts Spark, because --conf is given\n"
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_files_are_those_that_spark_reads(
+    dataset: str, predicate: str, spark: SparkSession, capsys: pytest.CaptureFixture[str], no_spark: None
+) -> None:
+    fmt = Path(dataset).parent.name.rstrip("0123456789")
+    made = xskip.SkippingIndex.for_path(spark, dataset, format=fmt)
+    listed = call(capsys, "files", dataset, predicate, "--json")
+    assert [line for line in listed.splitlines() if '"name"' in line or '"path"' in line]
+    assert {Path(str(name)).name for name in made.files(predicate).names} == {
+        word for word in listed.replace('"', " ").replace("/", " ").split() if word.endswith(f".{fmt}")
+    }
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_indexes_below_a_directory(dataset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{dataset} " in call(capsys, "list", str(Path(dataset).parent))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_index_is_an_error_at_once(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str], no_spark: None
+) -> None:
+    assert main([command, str(tmp_path), *COMMANDS[command]]) == 2
+    assert "there is no index" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_check_has_its_exit_code(dataset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "status", dataset, "--check", code=1)
+    call(capsys, "advise", dataset, "--check", code=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--conf", "spark.sql.ansi.enabled=true"), "--conf is given"),
+        (("--package", "a:b:1"), "--package is given"),
+        (("--kms-keys", "keys.json"), "--kms-keys is given"),
+        (("--option", "mergeSchema=true"), "--option is given"),
+        (("--at", "/md"), "--at is given"),
+        (("--format", "orc"), "--format is given"),
+    ],
+)
+def test_arguments_that_need_a_session(dataset: str, arguments: tuple[str, ...], reason: str) -> None:
+    for command in ("describe", "status"):
+        with pytest.raises(NeedsSpark, match=reason):
+            open_without_spark(make_parser().parse_args([command, dataset, *arguments]))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "reason"),
+    [
+        ("x > 1.5", "Spark can rule out more files"),
+        ("upper(s) = 'S1'", "Spark can rule out more files"),
+        ("a > '5'", "Spark can rule out more files"),
+        ("a >", "the predicate"),
+    ],
+)
+def test_predicates_that_need_spark(dataset: str, predicate: str, reason: str) -> None:
+    with pytest.raises(NeedsSpark, match=reason):
+        files(make_parser().parse_args(["files", dataset, predicate]))
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("spark.xskip.metadata.location /md", {"describe", "status"}),
+        ("spark.sql.caseSensitive=true", {"status"}),
+        ("# spark.sql.caseSensitive true", set()),
+        ("spark.executor.memory 2g", set()),
+    ],
+)
+@pytest.mark.parametrize("place", ["SPARK_CONF_DIR", "SPARK_HOME"])
+def test_the_default_settings_of_spark(
+    dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, commands: set[str], place: str
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(f"{line}\n")
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    monkeypatch.setenv(place, str(tmp_path if place == "SPARK_HOME" else tmp_path / "conf"))
+    needing = {}
+    for command, find in (("describe", open_without_spark), ("status", status)):
+        try:
+            find(make_parser().parse_args([command, dataset]))
+        except NeedsSpark as reason:
+            needing[command] = str(reason)
+    assert needing.keys() == commands
+    assert all("spark-defaults.conf sets spark." in reason for reason in needing.values())
+
+
+@pytest.mark.parametrize("variable", ["PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS"])
+def test_settings_in_the_environment(dataset: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = make_parser().parse_args(["status", dataset])
+    monkeypatch.setenv(variable, "-Dspark.xskip.metadata.location=/md -Xmx1g")
+    with pytest.raises(NeedsSpark, match=variable):
+        status(arguments)
+    monkeypatch.setenv(variable, "-Dspark.executor.memory=2g")
+    assert status(arguments).missing == 1
+
+
+def test_another_format_needs_spark(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_files(spark, tmp_path / "data", "a int", {"f": [(1,)]}, "csv")
+    xskip.SkippingIndex.for_path(spark, path, format="csv", schema="a int").create([MinMax("a")])
+    assert open_without_spark(make_parser().parse_args(["describe", path])).describe().format == "csv"
+    with pytest.raises(NeedsSpark, match="only Spark knows how it reads the files"):
+        status(make_parser().parse_args(["status", path]))
+
+
+def test_a_deleted_index_needs_spark(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_files(spark, tmp_path / "data", "a int", {"f": [(1,)]})
+    index(spark, path, [MinMax("a")])
+    spark.read.schema("a int").json(spark.sparkContext.parallelize([])).write.mode("overwrite").parquet(path)
+    with pytest.raises(NeedsSpark, match="the index was deleted"):
+        status(make_parser().parse_args(["status", path]))
+
+
+def test_a_process_imports_neither_pyspark_nor_pandas(dataset: str) -> None:
+    code = (
+        "import sys\nfrom xskip.cli.main import main\n"
+        f"codes = [main(a) for a in {[[c, dataset, *given] for c, given in COMMANDS.items()]!r}]\n"
+        "assert codes == [0] * len(codes)\n"
+        "print(sorted({'pyspark', 'py4j', 'pandas'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")

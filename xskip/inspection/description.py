@@ -1,0 +1,67 @@
+"""The description of an index: its location, version, size, partition columns and index definitions."""
+
+from __future__ import annotations
+
+from xskip.metadata.table import IndexDefinition, IndexKey
+from xskip.metadatastore.codec import MetadataFile
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.results.index_status import IndexDescription, IndexInfo
+from xskip.results.index_usage import DatasetUsage, IndexUsage
+from xskip.types.datatypes import Storage as StorageType
+from xskip.types.datatypes import value_type
+
+__all__ = ["describe"]
+
+
+def describe(
+    snapshot: Snapshot, storage: Storage, location: IndexLocation, usage: DatasetUsage, fmt: str = ""
+) -> IndexDescription:
+    """Return the description of an index; ``fmt`` is the format of the files if no record tells it."""
+    record = snapshot.record
+    usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
+    live = set(snapshot.live.names)
+    return IndexDescription(
+        dataset=location.root,
+        location=location.directory,
+        format=record.read_profile.format if record and record.read_profile else fmt,
+        version=snapshot.version,
+        commit=record.number if record else 0,
+        files=snapshot.rows,
+        metadata_bytes=sum(entry.size for entry in storage.list(location.directory) if entry.name in live),
+        partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
+        indexes=tuple(_info(snapshot, d, s, usage.of(str(d))) for d, s in snapshot.indexes),
+        scans=usage.scans,
+    )
+
+
+def _info(snapshot: Snapshot, definition: IndexDefinition, storage: StorageType, usage: IndexUsage) -> IndexInfo:
+    types = definition.types or (value_type(storage) or "unknown",) * len(definition.columns)
+    spent = snapshot.record.notes.of(definition.key) if snapshot.record else None
+    size = _size_of(snapshot, definition.key)
+    return IndexInfo(
+        definition.name, definition.columns, types, definition.params, size, spent, usage.scans, usage.ruled_out
+    )
+
+
+def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
+    """Return the compressed size of an index's statistics in bytes, or None if a metadata file is encrypted."""
+    # Arrow aborts the process if the metadata of an encrypted column chunk are read.
+    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
+        return None
+    columns = (
+        (file, index.column)
+        for file in snapshot.metadata_files
+        for index in file.schema.indexes
+        if index.definition.key == key
+    )
+    return sum(_size_in(file, column) for file, column in columns)
+
+
+def _size_in(file: MetadataFile, column: str) -> int:
+    """Return the compressed size of a column, with all its nested columns, in a metadata file."""
+    groups = [file.footer.row_group(i) for i in range(file.footer.num_row_groups)]
+    chunks = (group.column(j) for group in groups for j in range(group.num_columns))
+    own = (c.total_compressed_size for c in chunks if f"{c.path_in_schema}.".startswith(f"{column}."))
+    return sum(own)
