@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xskip.api.configuration import settings
     from xskip.api.doctor import doctor
     from xskip.api.index import SkippingIndex
+    from xskip.api.overview import overview
     from xskip.api.queries import Watch, explain, last_report, report, savings, watch
     from xskip.api.session import (
         configure,
@@ -86,6 +87,7 @@ __all__ = [
     "list_indexes",
     "migrate_all",
     "open_index",
+    "overview",
     "register",
     "register_function",
     "report",
@@ -101,6 +103,7 @@ _NAMES = {
     "xskip.api.configuration": ("settings",),
     "xskip.api.doctor": ("doctor",),
     "xskip.api.index": ("SkippingIndex",),
+    "xskip.api.overview": ("overview",),
     "xskip.api.queries": ("Watch", "explain", "last_report", "report", "savings", "watch"),
     "xskip.api.session": (
         "configure", "declare_classes", "disable", "enable", "is_enabled", "register_function", "use_kms",

@@ -72,30 +72,30 @@ class Page:
         return self.pixels[top:bottom, max(0, int(element.left) - 1) : int(element.right) + 2]
 
 
-def rendered(html: str, folder: Path, mode: str, height: int = 1400) -> Page:
+def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int = WIDTH) -> Page:
     """Render a page in light or dark mode, and keep the screenshot in a folder."""
     from PIL import Image
 
     page, measured, shot = folder / f"{mode}.html", folder / f"{mode}-measured.html", folder / f"{mode}.png"
     page.write_text(html, encoding="utf-8")
     measured.write_text(html.replace("</body>", f"{_MEASURE}</body>"), encoding="utf-8")
-    dumped = _run(folder, mode, height, "--dump-dom", measured.as_uri())
+    dumped = _run(folder, mode, (width, height), "--dump-dom", measured.as_uri())
     found = re.search(r'<pre id="measured">(.*?)</pre>', dumped, re.DOTALL)
     assert found, f"Chromium has not measured the page: {dumped[:2000]}"
     text = found[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
-    width, tall, elements = json.loads(text)
+    content, tall, elements = json.loads(text)
     assert tall < height, f"the page is {tall} pixels high"
-    _run(folder, mode, height, f"--screenshot={shot}", page.as_uri())
+    _run(folder, mode, (width, height), f"--screenshot={shot}", page.as_uri())
     pixels = np.asarray(Image.open(shot).convert("RGB"))
-    assert pixels.shape == (height, WIDTH, 3), f"see {shot}"
-    return Page(shot, pixels, [Element(*each) for each in elements], width)
+    assert pixels.shape == (height, width, 3), f"see {shot}"
+    return Page(shot, pixels, [Element(*each) for each in elements], content)
 
 
-def _run(folder: Path, mode: str, height: int, *arguments: str) -> str:
+def _run(folder: Path, mode: str, size: tuple[int, int], *arguments: str) -> str:
     assert CHROMIUM is not None
     command = [
         CHROMIUM, *_FLAGS, f"--user-data-dir={folder / 'profile'}", f"--blink-settings={_MODES[mode]}",
-        f"--window-size={WIDTH},{height}", "--virtual-time-budget=2000", *arguments,
+        f"--window-size={size[0]},{size[1]}", "--virtual-time-budget=2000", *arguments,
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -171,18 +171,20 @@ def migrate(arguments: argparse.Namespace) -> int:
 
 
 def list_all(arguments: argparse.Namespace) -> int:
-    """List the indexes below a directory."""
-    from xskip.cli.without_spark import indexes_below
+    """Show the state of the indexes below a directory."""
+    from xskip.cli.without_spark import indexes_below, try_without_spark
 
-    if _shown(arguments, indexes_below) is not None:
-        return 0
-    from xskip.api.catalog import list_indexes
+    found = try_without_spark(indexes_below, arguments)
+    if found is None:
+        from xskip.api.overview import overview
+        from xskip.cli.sessions import session
+
+        with session(arguments) as spark:
+            found = overview(arguments.location, spark=spark)
     from xskip.cli.output import show
-    from xskip.cli.sessions import session
 
-    with session(arguments) as spark:
-        show(arguments, list_indexes(spark, arguments.location))
-    return 0
+    show(arguments, found)
+    return int(arguments.check and bool(found.outdated))
 
 
 def exists(arguments: argparse.Namespace) -> int:

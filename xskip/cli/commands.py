@@ -237,10 +237,15 @@ COMMANDS = (
         ),
     ),
     Command(
-        "list", "list the indexes below a directory", "xskip list /lake", list_all,
+        "list", "show the state of the indexes below a directory", "xskip list /lake --check", list_all,
         (
             Flag(("location",), "a directory with datasets, or a base location of indexes", {"type": place}),
-            *COMMON,
+            _CHECK,
+            Flag(
+                ("--format", "--output"), "print text, JSON, a page of HTML, or metrics for Prometheus",
+                {"choices": ("text", "json", "html", "prometheus"), "default": "text", "dest": "output"},
+            ),
+            *(flag for flag in COMMON if "--output" not in flag.names),
         ),
     ),
     Command(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from xskip.hints import in_shell_words
 from xskip.results.render import shell_text
 
 __all__ = ["show"]
@@ -14,7 +15,9 @@ __all__ = ["show"]
 
 def show(arguments: argparse.Namespace, result: object) -> None:
     """Print a result of the API, a tuple of results, or a mapping, as text or as JSON."""
-    if arguments.output == "json":
+    if arguments.output in ("html", "prometheus"):
+        print(getattr(in_shell_words(result), f"to_{arguments.output}")(), end="")
+    elif arguments.output == "json":
         print(json.dumps(_plain(result), indent=1, default=str))
     elif isinstance(result, Mapping):
         print("\n".join(f"{name}  {_text(value)}" for name, value in result.items()))

@@ -18,7 +18,7 @@ from xskip.errors import DatasetError, IndexDeletedError, MetadataNotFoundError,
 if TYPE_CHECKING:
     from xskip.results.file_list import FileList
     from xskip.results.index_status import IndexStatus
-    from xskip.results.operations import IndexList
+    from xskip.results.overview import Overview
     from xskip.standalone.opened import OpenedIndex
 
 __all__ = [
@@ -102,18 +102,14 @@ def files(arguments: argparse.Namespace) -> FileList:
     return found
 
 
-def indexes_below(arguments: argparse.Namespace) -> IndexList:
-    """Return the indexes below the directory that the arguments name, or raise NeedsSpark."""
+def indexes_below(arguments: argparse.Namespace) -> Overview:
+    """Return the state of the indexes below the directory that the arguments name, or raise NeedsSpark."""
     demand_directory(arguments.location)
     _check_arguments(arguments, (), _PLACES)
-    from xskip.inspection.catalog import index_list
-    from xskip.metadatastore.index_search import index_directories, open_indexes
-    from xskip.standalone.store import Store
+    from xskip.standalone.overview import overview_without_spark
 
     try:
-        store = Store.of(arguments.location, None)
-        directories = index_directories(store.storage, store.root)
-        return index_list(open_indexes(directories, lambda _: store.storage))
+        return overview_without_spark(arguments.location)
     except XskipError as error:
         raise NeedsSpark(str(error)) from error
 

@@ -25,10 +25,10 @@ from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation, metadata_directory
 
-__all__ = ["DefinitionCopy", "copy_directory", "find_copy", "keep_copy", "remove_copies"]
+__all__ = ["DEFINITIONS", "DefinitionCopy", "copy_directory", "find_copy", "keep_copy", "read_copy", "remove_copies"]
 
 #: The folder beside datasets. Spark ignores names that begin with a dot, and so do patterns such as ``/lake/*``.
-_FOLDER = ".xskip_definitions"
+DEFINITIONS = ".xskip_definitions"
 _NAME = re.compile(r"(\d{20})\.json")
 #: The end of the year 2286, in milliseconds since the epoch.
 _LAST = 10**13
@@ -107,7 +107,7 @@ def copy_directory(location: IndexLocation) -> str | None:
     is_bucket = parent.endswith(":/")  # a bucket has no parent
     if not name or is_bucket or location.directory != metadata_directory(location.root, None):
         return None
-    return metadata_directory(location.root, f"{parent}/{_FOLDER}")
+    return metadata_directory(location.root, f"{parent}/{DEFINITIONS}")
 
 
 def find_copy(storage: Storage, location: IndexLocation) -> DefinitionCopy | None:
@@ -115,11 +115,17 @@ def find_copy(storage: Storage, location: IndexLocation) -> DefinitionCopy | Non
     directory = copy_directory(location)
     if directory is None:
         return None
+    copy = read_copy(storage, directory)
+    return copy if copy is not None and copy.root == location.root else None
+
+
+def read_copy(storage: Storage, directory: str) -> DefinitionCopy | None:
+    """Return the latest copy in a directory of copies, or None if there is none that can be read."""
     try:
         for name in reversed(_names(storage, directory)):
             with suppress(FileNotFoundError):  # another writer has replaced it
                 copy = DefinitionCopy.parse(storage.read(f"{directory}/{name}"))
-                if copy is not None and copy.root == location.root:
+                if copy is not None:
                     return copy
     except StorageError as error:
         _log.debug("xskip cannot look for a definition in %s: %s", directory, error)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from xskip.errors import XskipError
 from xskip.metadatastore.commit_records import COMMITS
+from xskip.metadatastore.definition_copy import DEFINITIONS
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import INDEX_DIRECTORY, is_directory_name
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 
-__all__ = ["index_directories", "open_indexes"]
+__all__ = ["Search", "index_directories", "open_indexes", "search_indexes"]
 
 _log = logging.getLogger("xskip")
 
@@ -21,21 +23,38 @@ _MAX_LEVELS = 4
 _MAX_DIRECTORIES = 10_000
 
 
-def index_directories(storage: Storage, directory: str) -> list[str]:
-    """Return the directories that hold the metadata of an index, in the order of their names.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search has found, in the order of the names."""
 
-    ``directory`` is a base location, a dataset, or a directory with datasets. Below a dataset with an index inside, the
-    search goes no further, nor into partitions and hidden directories.
+    #: The directories that hold the metadata of an index.
+    indexes: tuple[str, ...]
+    #: The directories that hold copies of the definition of an index.
+    definitions: tuple[str, ...]
+
+
+def index_directories(storage: Storage, directory: str) -> list[str]:
+    """Return the directories that hold the metadata of an index, as :func:`search_indexes`."""
+    return list(search_indexes(storage, directory).indexes)
+
+
+def search_indexes(storage: Storage, directory: str) -> Search:
+    """Search for indexes below a base location, a dataset, or a directory with datasets.
+
+    Below a dataset with an index inside, the search goes no further, nor into partitions and hidden directories.
     """
     found: list[str] = []
+    definitions: list[str] = []
     level, listings = [directory], 0
     for _ in range(_MAX_LEVELS):
         below: list[str] = []
         for each in level:
             listings += 1
             if listings > _MAX_DIRECTORIES:
-                return sorted(found)
+                break
             children = {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(each)}
+            if DEFINITIONS in children:
+                definitions += _indexes_in(storage, children[DEFINITIONS])
             if COMMITS in children and each != directory:
                 found.append(each)
             elif INDEX_DIRECTORY in children:
@@ -44,7 +63,7 @@ def index_directories(storage: Storage, directory: str) -> list[str]:
                 found += (path for name, path in children.items() if is_directory_name(name))
                 below += (path for name, path in children.items() if _may_hold_datasets(name))
         level = below
-    return sorted(found)
+    return Search(tuple(sorted(found)), tuple(sorted(definitions)))
 
 
 def _indexes_in(storage: Storage, directory: str) -> Iterator[str]:

@@ -1,0 +1,141 @@
+"""The overview of the indexes below a directory: fresh, outdated, deleted and unreadable ones [STA-OV]."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.cli.calls import call, call_json
+from tests.helpers import index, write_files
+from tests.results.browser import needs_chromium, rendered
+from xskip import MinMax, ValueList
+from xskip.errors import ArgumentError
+from xskip.results.overview import Overview
+
+FILES = {f"f{i}": [(i, f"s{i}")] for i in range(4)}
+SCHEMA = "a int, s string"
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Path:
+    """Return a directory with an index in each state."""
+    root = tmp_path / "lake"
+    paths = {
+        name: write_files(spark, root / name, SCHEMA, FILES, fmt)
+        for name, fmt in (("fresh", "parquet"), ("deep/new & old", "avro"), ("gone", "parquet"), ("torn", "parquet"))
+    }
+    for name, path in paths.items():
+        index(spark, path, [MinMax("a"), ValueList("s")], "avro" if "new" in name else "parquet")
+    changed = Path(paths["deep/new & old"])
+    write_files(spark, changed, SCHEMA, {"f8": [(8, "s8")], "f9": [(9, "s9")], "f0": [(100, "changed")]}, "avro")
+    (changed / "f1.avro").unlink()
+    spark.createDataFrame([(1, "x")], SCHEMA).write.mode("overwrite").parquet(paths["gone"])
+    for file in Path(paths["torn"]).glob("_xskip/*/part-*"):
+        file.write_bytes(b"torn")
+    (root / "empty").mkdir()
+    return root
+
+
+def states(found: Overview, root: Path) -> dict[str, tuple[str, int, bool]]:
+    return {each.dataset.removeprefix(f"{root}/"): (each.state, each.files, each.is_fresh) for each in found}
+
+
+def test_every_state(lake: Path, spark: SparkSession) -> None:
+    """[STA-OV-1] [STA-OV-2] The states are the same with a session and without."""
+    found = xskip.overview(lake)
+    assert states(found, lake) == {
+        "deep/new & old": ("2 new, 1 changed, 1 deleted", 4, False),
+        "fresh": ("all files indexed", 4, True),
+        "gone": ("not known", 0, False),
+        "torn": ("not known", 0, False),
+    }
+    assert {each.dataset.rpartition("/")[2] for each in found.outdated} == {"new & old", "gone", "torn"}
+    problems = {each.dataset.rpartition("/")[2]: str(each.problem) for each in found if each.problem}
+    assert problems["gone"].startswith("the index was deleted after ")
+    assert problems["torn"].startswith("a metadata file differs from its commit record; ")
+    assert problems.keys() == {"gone", "torn"}
+    with_session = xskip.overview(str(lake), spark=spark)
+    assert with_session.indexes == found.indexes
+
+
+def test_other_formats_are_compared(spark: SparkSession, tmp_path: Path) -> None:
+    """[STA-OV-2] A setting or option of the reader has no effect on the comparison without a session."""
+    path = write_files(spark, tmp_path / "csv", SCHEMA, FILES, "csv")
+    made = xskip.SkippingIndex.for_path(spark, path, format="csv", schema=SCHEMA, options={"header": "true"})
+    made.create([MinMax("a")])
+    (only,) = xskip.overview(tmp_path)
+    assert (only.format, only.state, only.is_fresh, only.commit is not None) == ("csv", "all files indexed", True, True)
+
+
+def test_a_dataset_that_is_gone_and_one_that_moved(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "md"))
+    path = write_files(spark, tmp_path / "data", SCHEMA, FILES)
+    index(spark, path, [MinMax("a")])
+    os.rename(path, tmp_path / "moved")
+    (only,) = xskip.overview(tmp_path / "md")
+    assert (only.dataset, only.files, only.status) == (path, 4, None)
+    assert str(only.problem) == "the dataset is no directory"
+
+
+def test_as_text_json_and_page(lake: Path) -> None:
+    found = xskip.overview(lake)
+    lines = str(found).splitlines()
+    assert [line.split("  ")[0] for line in lines[2:6]] == [each.dataset for each in found]
+    assert len(lines) == 6 + 1 + 2
+    told = json.loads(json.dumps(found.to_dict()))
+    assert [each["status"] and each["status"]["missing"] for each in told["indexes"]] == [3, 0, None, None]
+    assert told["indexes"][1]["commit"].endswith("+00:00")
+    page = found.to_html()
+    assert page.index("torn") < page.index("/fresh")
+    assert "new &amp; old" in page
+    assert "<script" not in page
+    assert str(xskip.overview(lake / "empty")) == "no index"
+
+
+def test_metrics(lake: Path) -> None:
+    """[STA-OV-3]"""
+    families = {family.name: family for family in text_string_to_metric_families(xskip.overview(lake).to_prometheus())}
+    values = {
+        name: {sample.labels.get("dataset", "").rpartition("/")[2]: sample.value for sample in family.samples}
+        for name, family in families.items()
+    }
+    assert values["xskip_index_fresh"] == {"fresh": 1, "new & old": 0, "gone": 0, "torn": 0}
+    assert values["xskip_index_files"] == {"fresh": 4, "new & old": 4, "gone": 0, "torn": 0}
+    assert values["xskip_index_new_files"] == {"fresh": 0, "new & old": 2}
+    assert values["xskip_index_changed_files"] == {"fresh": 0, "new & old": 1}
+    assert values["xskip_index_deleted_files"] == {"fresh": 0, "new & old": 1}
+    assert values["xskip_index_last_commit_timestamp_seconds"].keys() == {"fresh", "new & old"}
+    assert values["xskip_overview_timestamp_seconds"][""] > 1.7e9
+
+
+def test_the_command(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", None)
+    text = call(capsys, "list", str(lake), "--check", code=1)
+    assert "run xskip refresh, which builds the same index again" in text
+    assert len(call_json(capsys, "list", str(lake))["indexes"]) == 4
+    assert call_json(capsys, "list", str(lake / "fresh"), "--check")["indexes"][0]["is_fresh"]
+    assert "run xskip refresh" in call(capsys, "list", str(lake), "--format", "html")
+    assert "# TYPE xskip_index_fresh gauge" in call(capsys, "list", str(lake), "--format", "prometheus")
+
+
+def test_invalid_arguments(spark: SparkSession, tmp_path: Path) -> None:
+    from pyarrow.fs import LocalFileSystem
+
+    with pytest.raises(ArgumentError, match="a session has its own file systems"):
+        xskip.overview(tmp_path, spark=spark, filesystem=LocalFileSystem())
+    with pytest.raises(ArgumentError):
+        xskip.overview(3)  # type: ignore[arg-type]
+
+
+@needs_chromium
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_page_fits_a_phone(lake: Path, tmp_path: Path, mode: str) -> None:
+    page = rendered(xskip.overview(lake).to_html(), tmp_path, mode, width=500)
+    assert page.width <= 500
+    assert all(each.right <= 500 for each in page.elements if each.text)

@@ -1,0 +1,91 @@
+"""The overview of all indexes below a directory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from xskip.errors import IndexDeletedError, XskipError
+from xskip.hints import joined
+from xskip.metadatastore.definition_copy import read_copy
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.index_search import search_indexes
+from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.results.index_status import IndexStatus
+from xskip.results.overview import IndexOverview, Overview
+
+__all__ = ["Survey"]
+
+#: The indexes that are read at once: a remote store takes longer to answer than to send.
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A survey of the indexes below a directory."""
+
+    storage: Storage
+    #: Returns the state of an index; None if it is not known.
+    status: Callable[[Snapshot, str, str], IndexStatus | None]
+
+    def of(self, directory: str) -> Overview:
+        """Return the state of all indexes below a directory."""
+        found = search_indexes(self.storage, directory)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            indexes = [each for each in threads.map(self._read, found.indexes) if each is not None]
+        there = {each.dataset for each in indexes}
+        indexes += (each for each in self._deleted(found.definitions) if each.dataset not in there)
+        ordered = sorted(indexes, key=lambda each: (each.dataset, each.location))
+        return Overview(directory, time.time_ns() // 1_000_000, tuple(ordered))
+
+    def _read(self, directory: str) -> IndexOverview | None:
+        try:
+            snapshot = open_snapshot(self.storage, directory)
+        except XskipError as error:
+            return IndexOverview(_dataset_around(directory), directory, problem=_problem(error))
+        return None if snapshot is None else self._describe(snapshot, directory)
+
+    def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
+        record = snapshot.record
+        profile = snapshot.read_profile
+        live = set(snapshot.live.names)
+        overview = IndexOverview(
+            dataset=record.root if record else snapshot.table_identifier,
+            location=directory,
+            format=profile.format if profile else "",
+            files=snapshot.rows,
+            indexes=tuple(str(definition) for definition, _ in snapshot.indexes),
+            metadata_bytes=sum(entry.size for entry in self.storage.list(directory) if entry.name in live),
+            commit=record.created if record else None,
+        )
+        try:
+            status = self.status(snapshot, overview.dataset, directory)
+        except XskipError as error:
+            return replace(overview, problem=_problem(error))
+        return replace(overview, status=status, problem=status.problem if status else "")
+
+    def _deleted(self, directories: tuple[str, ...]) -> Iterator[IndexOverview]:
+        """Yield the indexes that were deleted with their datasets' files, and whose definitions are known."""
+        for directory in directories:
+            copy = read_copy(self.storage, directory)
+            if copy is None:
+                continue
+            location = metadata_directory(copy.root, None)
+            yield IndexOverview(
+                copy.root, location, copy.read_profile.format, indexes=tuple(map(str, copy.indexes)),
+                problem=_problem(IndexDeletedError.after(location, copy.time)),
+            )  # fmt: skip
+
+
+def _problem(error: XskipError) -> str:
+    """Return what is wrong and what to do; the overview shows the place beside it."""
+    return joined("; ", filter(None, (error.what, error.hint)))
+
+
+def _dataset_around(directory: str) -> str:
+    """Return the dataset around the directory of an index inside, or the directory itself."""
+    parts = directory.rstrip("/").rsplit("/", 2)
+    return parts[0] if parts[-2:-1] == ["_xskip"] else directory

@@ -1,0 +1,207 @@
+"""The overview of all indexes below a directory: as text, as a page, and as metrics for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from xskip.results.index_status import IndexStatus
+from xskip.results.prometheus import gauges_text
+from xskip.results.render import ShownTable, html_page, human_bytes, render_html, time_text
+
+__all__ = ["IndexOverview", "Overview"]
+
+_GAUGES = {
+    "files": "Data files in the index.",
+    "new_files": "Data files that the index does not know.",
+    "changed_files": "Data files that have changed since they were indexed.",
+    "deleted_files": "Entries of the index whose files were deleted.",
+    "metadata_bytes": "Size of the metadata of the index.",
+    "last_commit_timestamp_seconds": "When the index was last changed.",
+    "fresh": "1 if the index has all present files and nothing is wrong, else 0.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOverview:
+    """The state of one index in an overview.
+
+    Attributes
+    ----------
+    dataset : str
+        The dataset's root.
+    location : str
+        The directory of the metadata.
+    format : str
+        The format of the data files; empty if it is not known.
+    files : int
+        The number of data files in the index.
+    indexes : tuple of str
+        The index definitions, such as ``minmax(ts)``.
+    metadata_bytes : int
+        The size of the metadata in bytes.
+    commit : int or None
+        The time of the latest commit in milliseconds since the epoch; None if it is not known.
+    status : IndexStatus or None
+        The comparison with the present files of the dataset; None if it is not known.
+    problem : str
+        What is wrong with the index, and what to do; empty if nothing is known to be wrong.
+    """
+
+    dataset: str
+    location: str
+    format: str = ""
+    files: int = 0
+    indexes: tuple[str, ...] = ()
+    metadata_bytes: int = 0
+    commit: int | None = None
+    status: IndexStatus | None = None
+    problem: str = ""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether the index is known to have all present files, and nothing is known to be wrong."""
+        return not self.problem and self.status is not None and self.status.up_to_date
+
+    @property
+    def time(self) -> datetime | None:
+        """Return the time of the latest commit in UTC, or None if it is not known."""
+        return None if self.commit is None else datetime.fromtimestamp(self.commit / 1000, timezone.utc)
+
+    @property
+    def time_text(self) -> str:
+        """Return the time of the latest commit in UTC as text; empty if it is not known."""
+        return f"{self.time:%Y-%m-%d %H:%M:%S}" if self.time else ""
+
+    @property
+    def state(self) -> str:
+        """Return the state in a few words, such as ``2 new, 1 changed``, without the problem."""
+        if self.status is None:
+            return "not known"
+        parts = [f"{count:,} {word}" for word, count in _changes(self.status).items() if count]
+        return ", ".join(parts) or "all files indexed"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Return what is known in numbers, by the names of metrics."""
+        values: dict[str, float] = {
+            "files": self.files,
+            "metadata_bytes": self.metadata_bytes,
+            "fresh": int(self.is_fresh),
+        }
+        if self.status is not None:
+            values |= {f"{word}_files": count for word, count in _changes(self.status).items()}
+        if self.commit is not None:
+            values["last_commit_timestamp_seconds"] = self.commit / 1000
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain Python values, such as for JSON."""
+        time = self.time
+        return {
+            **asdict(self),
+            "commit": None if time is None else time.isoformat(timespec="milliseconds"),
+            "status": None if self.status is None else self.status.to_dict(),
+            "is_fresh": self.is_fresh,
+        }
+
+
+def _changes(status: IndexStatus) -> dict[str, int]:
+    return {
+        "new": status.missing - status.changed,
+        "changed": status.changed,
+        "deleted": status.stale - status.changed,
+    }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Overview(ShownTable):
+    """All indexes below a directory, which print as a table, show as HTML in notebooks, and convert to Arrow.
+
+    Attributes
+    ----------
+    location : str
+        The directory.
+    created : int
+        When the overview was made, in milliseconds since the epoch.
+    indexes : tuple of IndexOverview
+        The indexes in the order of their datasets' names.
+    """
+
+    location: str
+    created: int
+    indexes: tuple[IndexOverview, ...]
+
+    def __len__(self) -> int:
+        return len(self.indexes)
+
+    def __iter__(self) -> Iterator[IndexOverview]:
+        return iter(self.indexes)
+
+    def __str__(self) -> str:
+        if not self.indexes:
+            return "no index"
+        problems = [f"{each.dataset}: {each.problem}" for each in self.indexes if each.problem]
+        return "\n".join([ShownTable.__str__(self), *(["", *problems] if problems else [])])
+
+    @property
+    def outdated(self) -> tuple[IndexOverview, ...]:
+        """Return the indexes that are not fresh."""
+        return tuple(each for each in self.indexes if not each.is_fresh)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "dataset": [each.dataset for each in self.indexes],
+            "files": [each.files for each in self.indexes],
+            "state": [f"{each.state}, problem" if each.problem else each.state for each in self.indexes],
+            "last commit (UTC)": [each.time_text for each in self.indexes],
+            "metadata": [human_bytes(each.metadata_bytes) for each in self.indexes],
+            "indexes": [", ".join(each.indexes) for each in self.indexes],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the overview as plain Python values, such as for JSON."""
+        time = datetime.fromtimestamp(self.created / 1000, timezone.utc)
+        return {
+            "location": self.location,
+            "created": time.isoformat(timespec="milliseconds"),
+            "indexes": [each.to_dict() for each in self.indexes],
+        }
+
+    def _repr_html_(self) -> str:
+        return render_html("overview.html", **self._view())
+
+    def to_html(self) -> str:
+        """Return the overview as a complete HTML page, without scripts and references."""
+        return html_page(f"Indexes below {self.location}", self._repr_html_())
+
+    def _view(self) -> dict[str, Any]:
+        fresh = len(self.indexes) - len(self.outdated)
+        return {
+            "indexes": [*self.outdated, *(each for each in self.indexes if each.is_fresh)],
+            "fresh": fresh,
+            "files": sum(each.files for each in self.indexes),
+            "metadata_bytes": sum(each.metadata_bytes for each in self.indexes),
+            "time": time_text(datetime.fromtimestamp(self.created / 1000, timezone.utc)),
+        }
+
+    def to_prometheus(self) -> str:
+        """Return the overview in the text format of Prometheus; requires the package prometheus-client.
+
+        Returns
+        -------
+        str
+            Gauges with the label ``dataset``: the files in the index, new, changed and deleted files, the size of the
+            metadata, the time of the latest commit, and whether the index is fresh.
+        """
+        gauges = {
+            f"xskip_index_{name}": (
+                sentence,
+                [(each.dataset, each.numbers[name]) for each in self if name in each.numbers],
+            )
+            for name, sentence in _GAUGES.items()
+        }
+        made = ("When the metrics were made.", [(None, self.created / 1000)])
+        return gauges_text({**gauges, "xskip_overview_timestamp_seconds": made})

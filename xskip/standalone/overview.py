@@ -1,0 +1,50 @@
+"""The overview of the indexes below a directory, without Spark."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xskip.data_systems import system_of
+from xskip.inspection.file_comparison import compare_with_files
+from xskip.inspection.overview import Survey
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.results.index_status import IndexStatus
+from xskip.results.overview import Overview
+from xskip.standalone.store import Store, list_data
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+__all__ = ["overview_without_spark"]
+
+#: The formats of whose files xskip knows without Spark how Spark reads them.
+_FORMATS = ("parquet", "avro")
+
+
+def overview_without_spark(location: str | os.PathLike[str], filesystem: FileSystem | None = None) -> Overview:
+    """Return the state of all indexes below a directory, as :func:`xskip.overview`."""
+    store = Store.of(location, filesystem)
+    return Survey(store.storage, _Comparison(filesystem).status).of(store.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    filesystem: FileSystem | None
+
+    def status(self, snapshot: Snapshot, root: str, directory: str) -> IndexStatus | None:
+        """Return the state of an index in comparison with the files of its dataset; None for pieces of other kinds."""
+        recorded = snapshot.read_profile
+        fmt = recorded.format if recorded else "parquet"
+        system = system_of(fmt)
+        if system and not system.has_files:
+            return None
+        store = Store.of(root, self.filesystem if "://" in root else None)
+        problem = ""
+        if fmt in _FORMATS and not (recorded and (recorded.options or set(recorded.columns) - {"time"})):
+            location = IndexLocation(root, directory, store.path)
+            problem = snapshot.reason_unusable(location, ReadProfile.of(fmt, {}, {}))
+        return compare_with_files(snapshot, list_data(store), problem)
