@@ -15,11 +15,11 @@ PACKAGE = ROOT / "xskip"
 #: The folders of the package, and the modules at its root, lowest first: a module imports from its own folder, without
 #: cycles, and from those before it.
 LAYERS = (
-    "hints", "errors", "paths", "settings", "data_systems", "types", "questdb_files", "expressions", "metadata",
-    "clauses", "indexes", "pruning", "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
-    "protocol", "engine", "inspection", "standalone", "spark", "spark.bridge", "spark.catalyst", "spark.collect",
-    "spark.quixlake", "spark.questdb", "spark.query", "indexing", "api", "quixlake", "questdb", "__init__", "cli",
-    "__main__", "xskipper",
+    "release", "hints", "errors", "paths", "settings", "data_systems", "types", "questdb_files", "expressions",
+    "metadata", "clauses", "indexes", "pruning", "results", "metadatastore.legacy", "metadatastore",
+    "metadatastore.maintenance", "protocol", "engine", "inspection", "standalone", "spark", "spark.bridge",
+    "spark.catalyst", "spark.collect", "spark.quixlake", "spark.questdb", "spark.query", "indexing", "api", "quixlake",
+    "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.

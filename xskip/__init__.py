@@ -16,6 +16,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from xskip.release import VERSION
+
 if TYPE_CHECKING:
     from xskip.api.catalog import list_indexes, migrate_all
     from xskip.api.configuration import settings
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from xskip.results.skipping_report import SkippingReport
     from xskip.standalone.opened import open_index
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "BloomFilter",

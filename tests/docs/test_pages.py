@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.docs.blocks import blocks_in, with_outputs
 from tests.docs.pages import ROOT, pages, prepare
 from tests.docs.running import Run, alike
+from xskip.metadatastore.writers import Writer
 from xskip.xskipper import Xskipper
 
 WRITES = os.environ.get("XSKIP_WRITE_OUTPUTS") == "1"
@@ -28,6 +29,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(
     spark = request.getfixturevalue("spark") if needs_spark else None
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("xskip.metadatastore.writers._declared", Writer("etl", "nightly (application_42)"))
     if spark is not None:
         request.addfinalizer(lambda: Xskipper.reset(spark))  # pages configure Xskipper's classes for the process
     places, names = prepare(page, request, tmp_path, spark)

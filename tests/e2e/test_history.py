@@ -69,6 +69,10 @@ def test_the_history_names_each_operation(spark: SparkSession, path: str) -> Non
     assert abs(found.commits[-1].time.timestamp() - time.time()) < 600
     assert found.commits[-1].bytes == made.describe().metadata_bytes
     assert len(found) == 5
+    context = spark.sparkContext
+    for each in found:
+        assert (each.user, each.application) == (context.sparkUser(), f"xskip tests ({context.applicationId})")
+        assert (each.xskip, each.spark) == (xskip.__version__, spark.version)
     assert "2  " in str(found)
     assert "<td>migrate</td>" in found._repr_html_()
     assert found.to_arrow().column("operation").to_pylist() == ["create", "refresh", "add", "remove", "migrate"]

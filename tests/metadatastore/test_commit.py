@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import xskip
 from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_foreign, record_of, replace_all
 from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadata.read_profile import ReadProfile
@@ -22,6 +23,7 @@ from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
 from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.writers import Writer, present_writer
 
 DISK = LocalStorage()
 DAY_SECONDS = 24 * 3600
@@ -106,6 +108,7 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
         "files": [{"name": name, "rows": 3, "size": (Path(md) / name).stat().st_size, "footer": footer}],
         "reading": {"format": "parquet", "options": {}, "conf": {}, "schema": ""},
         "types": {"k": "int"},
+        "writer": present_writer().to_json(),
     }
     live = find_live(DISK, md)
     assert live is not None
@@ -394,11 +397,39 @@ def test_temporary_names_are_removed_after_a_day(md: str, scratch: Path) -> None
 
 
 def test_ten_records_are_kept(md: str, scratch: Path) -> None:
-    """[MDS-C-8] The latest ten records and the first record stay."""
+    """[MDS-C-8] The first record, the latest ten, and those of the last 30 days stay."""
     for i in range(13):
         replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
-    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(4, 14))]
-    assert numbers(md) == [12]
+    assert len(records(md)) == 13
+    for days, name in ((31, "0002-"), (29, "0003-"), (31, "0009-")):
+        (path,) = (path for path in (Path(md) / "_commits").iterdir() if name in path.name)
+        os.utime(path, (time.time() - days * DAY_SECONDS,) * 2)
+    replace_all(DISK, md, scratch, [numbered_table(13, 14)])
+    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(3, 15))]
+    assert numbers(md) == [13]
+
+
+def test_records_fit_one_listing(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-8] Of many commits in 30 days, the latest ones stay."""
+    monkeypatch.setattr("xskip.metadatastore.commit._MAX_RECORDS", 12)
+    for i in range(15):
+        replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
+    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(4, 16))]
+
+
+def test_a_record_names_its_writer(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-31] Any value in place of the writer is accepted."""
+    monkeypatch.setattr("xskip.metadatastore.writers._declared", Writer("ada", "nightly (app-1)", "", "4.1.1"))
+    made = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    assert made.writer == Writer("ada", "nightly (app-1)", xskip.__version__, "4.1.1")
+    assert CommitRecord.from_bytes(made.to_bytes()) == made
+    monkeypatch.setattr("xskip.metadatastore.writers._declared", Writer())
+    monkeypatch.setattr("getpass.getuser", lambda: "x" * 300)
+    made = replace_all(DISK, md, scratch, [numbered_table(2, 4)])
+    assert CommitRecord.from_bytes(made.to_bytes()).writer == Writer("x" * 200, "", xskip.__version__, "")
+    others: tuple[Any, ...] = (None, 3, [], {"user": 3, "other": "x"})
+    for odd in others:
+        assert Writer.parse(odd) == Writer()
 
 
 def test_other_files_among_the_records(md: str, scratch: Path) -> None:

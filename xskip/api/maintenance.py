@@ -151,7 +151,8 @@ class IndexMaintenance:
     def history(self) -> History:
         """Return the commits of the index: what each did, and when.
 
-        xskip keeps the records of the first commit and of at least the latest ten commits.
+        xskip keeps the records of the first commit, of the latest ten commits, and of the commits of the last 30 days
+        (at most 900).
 
         Returns
         -------

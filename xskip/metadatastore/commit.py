@@ -40,6 +40,7 @@ from xskip.metadatastore.commit_records import (
     records_among,
 )
 from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage, put_once
+from xskip.metadatastore.writers import present_writer
 
 __all__ = [
     "COMMITS",
@@ -55,7 +56,9 @@ __all__ = [
 ]
 
 _log = logging.getLogger("xskip.commits")
-_KEPT_RECORDS = 10
+#: The records that stay: the latest ones, and those of the last 30 days while they are not too many for one listing.
+_KEPT_RECORDS, _MAX_RECORDS = 10, 900
+_KEPT_MS = 30 * 24 * 3600 * 1000
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
 # the temporary names that writers give to incomplete files
 _UNFINISHED = re.compile(
@@ -161,7 +164,7 @@ def publish(
 
     Without a record in ``base``, the commit creates an index. ``files`` are the new files: complete local files with
     their entries for the record. ``record.metadata_files`` lists all files of the snapshot, including the new ones. The
-    commit sets the number, the time and the identity of the index.
+    commit sets the number, the time, the identity of the index and the writer.
 
     IndexDroppedError means that the index was dropped after ``base`` was read, and CommitConflictError that another
     writer committed first. Nothing has changed then. After a StorageError, the new files stay only if it is a
@@ -169,7 +172,13 @@ def publish(
     """
     commit = _Commit.begun(storage, directory, base)
     added = [f"{directory}/{entry.name}" for _, entry in files]
-    numbered = replace(record, number=commit.name.number, index=commit.index, created=int(time.time() * 1000))
+    numbered = replace(
+        record,
+        number=commit.name.number,
+        index=commit.index,
+        created=int(time.time() * 1000),
+        writer=present_writer(),
+    )
     try:
         for (local, _), path in zip(files, added, strict=True):
             storage.add(local, path)
@@ -270,14 +279,18 @@ class _Commit:
 
     def _old_records(self, record: CommitRecord) -> list[RecordName]:
         """Return the records that no reader needs."""
-        # These are the records of the index except the first and the latest ten, and all records of former indexes.
+        # These are all records of former indexes, and those of the index that are no part of its history any more.
         # Only records listed before the put are considered, because another index can have begun since.
-        return [name for name in self.listed if name != self.first and self._is_old(name, record.number)]
+        return [name for name in self.listed if name != self.first and self._is_old(name, record)]
 
-    def _is_old(self, name: RecordName, number: int) -> bool:
+    def _is_old(self, name: RecordName, record: CommitRecord) -> bool:
         if self.is_first:
             return name.identity != "" or name < self.first
-        return name.identity not in ("", self.index) or name.number <= number - _KEPT_RECORDS
+        if name.identity not in ("", self.index):
+            return True
+        age = record.number - name.number
+        is_late = self.listed[name].modified >= record.created - _KEPT_MS
+        return age >= (_MAX_RECORDS if is_late else _KEPT_RECORDS)
 
 
 def _log_commit(directory: str, record: CommitRecord) -> None:

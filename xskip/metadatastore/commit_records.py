@@ -24,6 +24,7 @@ from xskip.metadata.read_profile import ReadProfile, text_of, texts_of
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import FileEntry, Storage
+from xskip.metadatastore.writers import Writer
 
 __all__ = [
     "COMMITS",
@@ -46,6 +47,7 @@ COMMITS = "_commits"
 _NAME = re.compile(r"(\d{20})(?:-([0-9a-f]{32}))?\.json")
 _ATTEMPTS = 10
 _NO_NOTES = BuildNotes()
+_UNKNOWN = Writer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class CommitRecord:
     #: None in records from before commits had an operation.
     operation: Operation | None = None
     notes: BuildNotes = _NO_NOTES
+    #: Nothing is known of the writers of records from before records had a writer.
+    writer: Writer = _UNKNOWN
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON that ends with a checksum."""
@@ -116,6 +120,7 @@ class CommitRecord:
             "types": dict(self.types),
             **({"operation": self.operation._asdict()} if self.operation else {}),
             **({"notes": self.notes.to_json()} if self.notes != _NO_NOTES else {}),
+            **({"writer": self.writer.to_json()} if self.writer != _UNKNOWN else {}),
         }
         return sealed(json.dumps(body, indent=1).encode())
 
@@ -144,6 +149,7 @@ class CommitRecord:
                 text_of(body.get("index", "")),
                 Operation.parse(body.get("operation")),
                 BuildNotes.parse(body.get("notes")),
+                Writer.parse(body.get("writer")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError(

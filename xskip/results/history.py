@@ -35,6 +35,12 @@ class Commit:
         The total size of the metadata files in bytes.
     version : int
         The version of the metadata format.
+    user : str
+        The user who ran the commit; empty if the record does not tell. So are the following.
+    application : str
+        The name and the identity of the application of Spark.
+    xskip, spark : str
+        The versions of xskip and of Spark.
     """
 
     number: int
@@ -46,6 +52,10 @@ class Commit:
     metadata_files: int
     bytes: int
     version: int
+    user: str = ""
+    application: str = ""
+    xskip: str = ""
+    spark: str = ""
 
     @property
     def time(self) -> datetime:
@@ -93,6 +103,8 @@ class History(ShownTable):
             "metadata files": [each.metadata_files for each in self.commits],
             "metadata": [human_bytes(each.bytes) for each in self.commits],
             "version": [each.version for each in self.commits],
+            "user": [each.user for each in self.commits],
+            "application": [each.application for each in self.commits],
         }
 
 

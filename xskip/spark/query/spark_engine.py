@@ -10,6 +10,7 @@ from xskip.engine.engine import Engine
 from xskip.engine.ports import Functions
 from xskip.expressions.predicate import Predicate
 from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.writers import declare_application
 from xskip.protocol.file_table import FileTable
 from xskip.settings import METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook, hook_of
@@ -124,6 +125,8 @@ def engine_of(spark: SparkSession) -> SparkEngine:
         if engine is None:
             engine = SparkEngine(hook)
             engine.jobs.spark = spark
+            context = spark.sparkContext
+            declare_application(context.sparkUser(), f"{context.appName} ({context.applicationId})", spark.version)
             hook.connect(engine.answer)
             hook.connect_extensions(engine.session, extension_answers(hook, engine.session))
             _engines.clear()
