@@ -69,7 +69,7 @@ class Run:
         if block.language in ("shell", "bash", "console"):
             subprocess.run(["bash", "-n"], input=code, text=True, check=True)
             return None if block.not_run else self._printed(lambda: self._commands(code))
-        if block.language in ("properties", "toml", "ini", "json", "text", "sql"):
+        if block.language in ("properties", "toml", "ini", "json", "text", "sql", "docker", "yaml"):
             assert block.not_run or block.language == "text", f"{self._page}:{block.line}: say why it does not run"
             return None
         raise AssertionError(f"{self._page}:{block.line}: blocks of {block.language} are not tested")
