@@ -14,7 +14,7 @@ project = "xskip"
 copyright = "the authors of xskip, Apache License 2.0"  # noqa: A001 - Sphinx's own word
 version = release = xskip.__version__
 
-extensions = ["sphinx.ext.autodoc", "numpydoc", "results_charts", "pictures"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "results_charts", "pictures"]
 exclude_patterns = ["build"]
 nitpicky = True
 #: Names in docstrings that belong to other projects, or to modules without a page.

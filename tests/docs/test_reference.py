@@ -24,6 +24,15 @@ def test_the_reference_has_every_name_of_the_package() -> None:
     assert missing == set(), f"add them to a page in {REFERENCE}"
 
 
+@pytest.mark.parametrize(
+    "kind", [xskip.SkippingIndex, xskip.quixlake.QuixLake, xskip.questdb.Table], ids=lambda kind: kind.__name__
+)
+def test_the_lists_before_a_class_have_its_methods(kind: type) -> None:
+    listed = re.findall(rf"^   {kind.__name__}\.(\w+)$", TEXT, re.MULTILINE)
+    methods = {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
+    assert sorted(listed) == sorted(methods)
+
+
 @pytest.mark.parametrize("module", [xskip.questdb, xskip.quixlake], ids=lambda module: module.__name__)
 def test_the_reference_has_the_other_packages(module: ModuleType) -> None:
     assert f".. automodule:: {module.__name__}\n   :members:\n   :imported-members:\n" in TEXT
