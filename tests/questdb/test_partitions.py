@@ -173,14 +173,18 @@ def test_a_range_reads_one_transaction(server: Server, monkeypatch: pytest.Monke
 
 
 def test_bounds_of_other_types_are_errors(server: Server) -> None:
-    """[QDB-RD-2]: integers of NumPy are bounds, text and dates are not."""
+    """[QDB-RD-2]: integers of NumPy and times as texts are bounds, other texts and dates are not."""
     table = open_table(server.database / create_with_unit(server, "DAY"))
     bound: Any = np.int64(ticks("2023-12-29"))
     assert 0 < table.count(bound) == table.count(int(bound)) < 40
-    for other in ("2023-12-29", date(2023, 12, 29), 1.5):
+    for text in ("2023-12-29", "2023-12-29T00:00", "2023-12-29 00:00:00Z", "2023-12-29T01:30:00+01:30"):
+        assert table.count(text) == table.count(bound)
+        assert table.to_arrow(end=text).num_rows == 40 - table.count(bound)
+    for other in ("", "yesterday", "2023-13-01", date(2023, 12, 29), 1.5):
         bound = other
-        with pytest.raises(PredicateError, match=r"not a time.*expected: a datetime, or an integer"):
+        with pytest.raises(PredicateError, match=r"not a time.*expected: a datetime, a text such as"):
             table.to_arrow(end=bound)
+    assert repr(table) == f"Table('{table.place.data}')"
 
 
 def test_a_range_needs_a_designated_timestamp(server: Server) -> None:

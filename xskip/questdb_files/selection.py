@@ -14,7 +14,7 @@ from xskip.questdb_files.snapshot import Snapshot
 __all__ = ["Chosen", "Selection", "Time", "ticks_of"]
 
 #: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
-Time = datetime | int
+Time = datetime | int | str
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -58,6 +58,9 @@ class Selection:
         return Chosen(snapshot, columns, _bound(self.start, ticks), _bound(self.end, ticks))
 
 
+_EXPECTED = "a datetime, a text such as 2024-03-01T12:00, or an integer in the unit of the table"
+
+
 def ticks_of(time: datetime, ticks: int) -> int:
     """Return the ticks since the Unix epoch, of so many per second. A time without a zone is in UTC."""
     aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
@@ -77,11 +80,23 @@ def _column(snapshot: Snapshot, name: str) -> Column:
 def _bound(time: Time | None, ticks: int) -> int | None:
     if time is None:
         return None
+    if isinstance(time, str):
+        time = _parsed(time)
     if isinstance(time, datetime):
         return ticks_of(time, ticks)
     if not isinstance(time, SupportsIndex):
         raise PredicateError(
-            "a bound of time is not a time", where="start or end", found=repr(time),
-            expected="a datetime, or an integer in the unit of the table",
+            "a bound of time is not a time", where="start or end", found=repr(time), expected=_EXPECTED,
         )  # fmt: skip
     return index(time)
+
+
+def _parsed(text: str) -> datetime:
+    """Return the time of a text in ISO 8601."""
+    try:
+        # Python 3.10 does not know the Z of UTC
+        return datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1:] in ("Z", "z") else text)
+    except ValueError as error:
+        raise PredicateError(
+            "a bound of time is not a time", where="start or end", found=repr(text), expected=_EXPECTED,
+        ) from error  # fmt: skip

@@ -37,6 +37,10 @@ class Table:
         self.place = place
         self._frozen = frozen
 
+    def __repr__(self) -> str:
+        """Return the class and the folder, without a look at the files."""
+        return f"{type(self).__name__}({str(self.place.data)!r})"
+
     def snapshot(self) -> Snapshot:
         """Return the last transaction of the table.
 
@@ -67,7 +71,7 @@ class Table:
 
         Parameters
         ----------
-        start, end : datetime or int, optional
+        start, end : datetime, str or int, optional
             See :meth:`to_arrow`.
 
         Returns
@@ -92,9 +96,10 @@ class Table:
         ----------
         columns : str or sequence of str, optional
             A name or names. None returns all columns.
-        start, end : datetime or int, optional
-            The half-open range of the designated timestamp: rows from ``start`` on and before ``end``. A datetime
-            without a time zone is in UTC. An integer is in ticks since the Unix epoch, in the unit of the table.
+        start, end : datetime, str or int, optional
+            The half-open range of the designated timestamp: rows from ``start`` on and before ``end``. A text is a time
+            in ISO 8601, such as ``2024-03-01`` or ``2024-03-01T12:00+01:00``. A time without a time zone is in UTC. An
+            integer is in ticks since the Unix epoch, in the unit of the table.
 
         Returns
         -------
