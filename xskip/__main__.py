@@ -2,6 +2,6 @@
 
 import sys
 
-from xskip.cli.main import main
+from xskip.cli.main import run_process
 
-sys.exit(main())
+sys.exit(run_process())

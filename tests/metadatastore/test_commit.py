@@ -410,7 +410,7 @@ def test_ten_records_are_kept(md: str, scratch: Path) -> None:
 
 
 def test_records_fit_one_listing(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-8] Of many commits in 30 days, the latest ones stay."""
+    """[MDS-C-8] Of many commits in 30 days, the latest 100 stay."""
     monkeypatch.setattr("xskip.metadatastore.commit._MAX_RECORDS", 12)
     for i in range(15):
         replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])

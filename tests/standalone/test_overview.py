@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,29 @@ def test_a_dataset_that_is_gone_and_one_that_moved(spark: SparkSession, tmp_path
     (only,) = xskip.overview(tmp_path / "md")
     assert (only.dataset, only.files, only.status) == (path, 4, None)
     assert str(only.problem) == "the dataset is no directory"
+
+
+def test_a_copy_has_the_index_of_another_dataset(lake: Path) -> None:
+    """[STA-OV-1]"""
+    shutil.copytree(lake / "fresh", lake / "twin")
+    states = {each.dataset.rpartition("/")[2]: each for each in xskip.overview(lake)}
+    assert states["fresh"].is_fresh
+    assert str(states["twin"].problem) == f"the index is that of {lake}/fresh; call adopt()"
+
+
+def test_what_cannot_be_listed_prevents_nothing(lake: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """[STA-OV-1]"""
+    if os.geteuid() == 0:
+        locked = None
+    else:
+        locked = lake / "locked"
+        locked.mkdir(mode=0)
+    (lake / "fresh" / os.fsdecode(b"\xff.parquet")).write_bytes(b"x")
+    found = {each.dataset.rpartition("/")[2]: each for each in xskip.overview(lake)}
+    assert found.keys() == {"new & old", "fresh", "gone", "torn"}
+    assert str(found["fresh"].problem).startswith("the name of a file of the dataset is no UTF-8")
+    assert any("locked" in message for message in caplog.messages) is (locked is not None)
+    assert 'dataset="' in xskip.overview(lake).to_prometheus()
 
 
 def test_as_text_json_and_page(lake: Path) -> None:

@@ -17,8 +17,6 @@ from xskip.spark.collect.listing import list_files
 
 __all__ = ["IndexInspection"]
 
-_MAX_EXAMPLES = 10
-
 
 @dataclass(frozen=True, slots=True)
 class IndexInspection(IndexUpkeep):

@@ -152,7 +152,7 @@ class IndexMaintenance:
         """Return the commits of the index: what each did, and when.
 
         xskip keeps the records of the first commit, of the latest ten commits, and of the commits of the last 30 days
-        (at most 900).
+        (at most 100).
 
         Returns
         -------

@@ -18,7 +18,7 @@ from xskip.cli.parser import make_parser
 from xskip.errors import XskipError, message_of
 from xskip.hints import in_shell_words
 
-__all__ = ["main"]
+__all__ = ["main", "run_process"]
 
 _FAILED = 2
 
@@ -35,6 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.getLogger(name).disabled = True
     with interrupts.catching():
         return _run(words)
+
+
+def run_process() -> int:
+    """Run the command of this process, which then ends."""
+    from xskip.cli.without_spark import declare_command_process
+
+    declare_command_process()
+    return main()
 
 
 def _run(words: Sequence[str]) -> int:
@@ -83,8 +91,8 @@ def _told(error: Exception, words: Sequence[str]) -> XskipError:
 
 def _wants_json(words: Sequence[str]) -> bool:
     """Return whether the words of a command ask for JSON, also if they are not valid."""
-    asked = {"--json", "--output=json"} & set(words)
-    return bool(asked) or ("--output", "json") in pairwise(words)
+    asked = {"--json", "--output=json", "--format=json"} & set(words)
+    return bool(asked) or not {("--output", "json"), ("--format", "json")}.isdisjoint(pairwise(words))
 
 
 def _show_error(error: XskipError, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xskip.errors import DatasetError, IndexDeletedError, MetadataNotFoundError, XskipError
+from xskip.errors import DatasetError, IndexDeletedError, MetadataNotFoundError, XskipError, message_of
 
 if TYPE_CHECKING:
     from xskip.results.file_list import FileList
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NeedsSpark",
+    "declare_command_process",
     "demand_directory",
     "files",
     "indexes_below",
@@ -32,15 +33,22 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
-#: The formats of whose files xskip knows without Spark how Spark reads them.
-_FORMATS = ("parquet", "avro")
 #: The settings that decide where an index is, and those that decide how queries read.
-_PLACES, _READING = ("spark.xskip.",), ("spark.xskip.", "spark.sql.")
-_SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS")
+_PLACES, _READING = ("spark.xskip.", "spark.hadoop."), ("spark.xskip.", "spark.hadoop.", "spark.sql.")
+_SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+_SETTING = re.compile(r"(^|-D|[\s=\"'])(spark\.(xskip|hadoop|sql)\.|--properties-file)")
+#: Whether the process runs one command, so that nothing else in it needs pandas.
+_runs_one_command = False
 
 
 class NeedsSpark(Exception):  # noqa: N818 - it is no error, and no user meets it
     """What a command shows depends on a session of Spark, for the reason in the text."""
+
+
+def declare_command_process() -> None:
+    """Say that this process runs one command and ends."""
+    global _runs_one_command  # noqa: PLW0603 - a fact about the process
+    _runs_one_command = True
 
 
 def try_without_spark(show: Callable[[argparse.Namespace], _T], arguments: argparse.Namespace) -> _T | None:
@@ -58,7 +66,8 @@ def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) ->
 
     ``reads`` says that the command depends on how queries read the files.
     """
-    _check_arguments(arguments, ("option", "at", "format"), _READING if reads else _PLACES)
+    _check_session(arguments, ("option", "at", "format"), _READING if reads else _PLACES)
+    _check_place(arguments.path, arguments.location or "")
     from xskip.standalone.opened import open_index
 
     try:
@@ -69,7 +78,7 @@ def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) ->
     except MetadataNotFoundError:
         raise
     except XskipError as error:
-        raise NeedsSpark(str(error)) from error
+        raise _needed(error) from error
     if not snapshot.is_ours:
         raise NeedsSpark("another program has written the metadata")
     if any(file.schema.encryption is not None for file in snapshot.metadata_files):
@@ -79,24 +88,30 @@ def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) ->
 
 def status(arguments: argparse.Namespace) -> IndexStatus:
     """Return the state of the index that the arguments name, or raise NeedsSpark."""
+    from xskip.standalone.store import KNOWN_FORMATS
+
     opened = open_without_spark(arguments, reads=True)
     recorded = opened.snapshot.read_profile
-    if recorded is None or recorded.format not in _FORMATS:
+    if recorded is None or recorded.format not in KNOWN_FORMATS:
         raise NeedsSpark("only Spark knows how it reads the files")
-    if recorded.options or set(recorded.columns) - {"time"}:
+    if not recorded.is_plain:
         raise NeedsSpark("the index depends on how queries read its columns")
     try:
         return opened.status()
     except XskipError as error:
-        raise NeedsSpark(str(error)) from error
+        raise _needed(error) from error
 
 
 def files(arguments: argparse.Namespace) -> FileList:
     """Return the files that a query with the predicate of the arguments reads, or raise NeedsSpark."""
     try:
         found = open_without_spark(arguments, reads=True).files_as_in_spark(arguments.predicate)
+    except MetadataNotFoundError as error:
+        if not arguments.without_index:
+            raise
+        raise _needed(error) from error
     except XskipError as error:
-        raise NeedsSpark(str(error)) from error
+        raise _needed(error) from error
     if found is None:
         raise NeedsSpark("Spark can rule out more files by this predicate")
     return found
@@ -105,40 +120,68 @@ def files(arguments: argparse.Namespace) -> FileList:
 def indexes_below(arguments: argparse.Namespace) -> Overview:
     """Return the state of the indexes below the directory that the arguments name, or raise NeedsSpark."""
     demand_directory(arguments.location)
-    _check_arguments(arguments, (), _PLACES)
+    _check_session(arguments, (), _READING)
+    _check_place(arguments.location, "")
     from xskip.standalone.overview import overview_without_spark
 
     try:
         return overview_without_spark(arguments.location)
     except XskipError as error:
-        raise NeedsSpark(str(error)) from error
+        raise _needed(error) from error
+
+
+def _needed(error: XskipError) -> NeedsSpark:
+    return NeedsSpark(message_of(error).shell)
 
 
 def demand_directory(location: str) -> None:
     """Raise DatasetError if a location is a local path, and no directory."""
-    if "://" not in location and not Path(location.removeprefix("file:")).is_dir():
+    if not re.match(r"(?!file:)[A-Za-z][\w+.-]*:", location) and not Path(location.removeprefix("file:")).is_dir():
         raise DatasetError("the base location does not exist", where=location)
 
 
-def _check_arguments(arguments: argparse.Namespace, names: tuple[str, ...], settings: tuple[str, ...]) -> None:
+def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], settings: tuple[str, ...]) -> None:
     """Raise NeedsSpark if arguments or the configuration of Spark concern a session of Spark."""
     for name in ("conf", "package", "kms_keys", *names):
         if getattr(arguments, name):
             raise NeedsSpark(f"--{name.replace('_', '-')} is given")
     for variable in _SUBMITTED:
-        if re.search(r"(^|-D|[\s=\"\'])(spark\.(xskip|sql)\.|--properties-file)", os.environ.get(variable, "")):
+        if _SETTING.search(os.environ.get(variable, "")):
             raise NeedsSpark(f"{variable} has settings of Spark")
-    for path in _defaults():
+    for path in _files_of_conf("spark-defaults.conf"):
         for key in _keys_in(path):
             if key.startswith(settings):
                 raise NeedsSpark(f"{path} sets {key}")
 
 
-def _defaults() -> Iterator[Path]:
-    """Yield the file with the default settings of a session, if there is one."""
+def _check_place(path: str, base: str) -> None:
+    """Raise NeedsSpark if only Spark or Hadoop knows the file system or the names of a path."""
+    if "://" in path or "://" in base:
+        if base and _authority(path) != _authority(base):
+            raise NeedsSpark("the base location is on another file system")
+        return
+    for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        if os.environ.get(variable):
+            raise NeedsSpark(f"{variable} can name another default file system")
+    for name in ("core-site.xml", "spark-env.sh"):
+        for file in _files_of_conf(name):
+            raise NeedsSpark(f"{file} can name another default file system")
+    local = os.path.abspath(path.removeprefix("file:"))
+    if os.path.realpath(local) != local:
+        raise NeedsSpark("the path has a symbolic link")
+
+
+def _authority(path: str) -> str:
+    """Return the scheme and the authority of a path; that of a local one is empty."""
+    scheme, sign, rest = path.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if sign and scheme != "file" else ""
+
+
+def _files_of_conf(name: str) -> Iterator[Path]:
+    """Yield the file of a name in Spark's folder of configurations, if it is there."""
     home = os.environ.get("SPARK_HOME") or _home_of_pyspark()
     folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
-    path = Path(folder or "", "spark-defaults.conf")
+    path = Path(folder or "", name)
     if folder and path.is_file():
         yield path
 
@@ -169,7 +212,13 @@ class _WithoutPandas(MetaPathFinder):
 
 @contextmanager
 def _pandas_left_out() -> Iterator[None]:
-    """Keep pyarrow from importing pandas."""
+    """Keep pyarrow from importing pandas in a process that runs one command.
+
+    pyarrow then takes pandas for not installed until the process ends.
+    """
+    if not _runs_one_command:
+        yield
+        return
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)
     try:

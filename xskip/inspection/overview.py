@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from xskip.errors import IndexDeletedError, XskipError
-from xskip.hints import joined
+from xskip.hints import Call, Words, joined
+from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.definition_copy import read_copy
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.index_search import search_indexes
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.location import INDEX_DIRECTORY, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.results.index_status import IndexStatus
 from xskip.results.overview import IndexOverview, Overview
@@ -42,17 +44,26 @@ class Survey:
         return Overview(directory, time.time_ns() // 1_000_000, tuple(ordered))
 
     def _read(self, directory: str) -> IndexOverview | None:
+        around = _dataset_around(directory)
+        found = IndexOverview(around or directory, directory)
         try:
             snapshot = open_snapshot(self.storage, directory)
+            if snapshot is None:
+                return None
+            found = self._describe(snapshot, directory)
+            if around and _resolved(around) != _resolved(found.dataset):
+                problem = Words("the index is that of {}; {}", found.dataset, Call("adopt"))
+                return replace(found, dataset=around, problem=problem)
+            status = self.status(snapshot, found.dataset, directory)
         except XskipError as error:
-            return IndexOverview(_dataset_around(directory), directory, problem=_problem(error))
-        return None if snapshot is None else self._describe(snapshot, directory)
+            return replace(found, problem=_problem(error))
+        return replace(found, status=status, problem=status.problem if status else "")
 
     def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
         record = snapshot.record
         profile = snapshot.read_profile
         live = set(snapshot.live.names)
-        overview = IndexOverview(
+        return IndexOverview(
             dataset=record.root if record else snapshot.table_identifier,
             location=directory,
             format=profile.format if profile else "",
@@ -61,11 +72,6 @@ class Survey:
             metadata_bytes=sum(entry.size for entry in self.storage.list(directory) if entry.name in live),
             commit=record.created if record else None,
         )
-        try:
-            status = self.status(snapshot, overview.dataset, directory)
-        except XskipError as error:
-            return replace(overview, problem=_problem(error))
-        return replace(overview, status=status, problem=status.problem if status else "")
 
     def _deleted(self, directories: tuple[str, ...]) -> Iterator[IndexOverview]:
         """Yield the indexes that were deleted with their datasets' files, and whose definitions are known."""
@@ -86,6 +92,11 @@ def _problem(error: XskipError) -> str:
 
 
 def _dataset_around(directory: str) -> str:
-    """Return the dataset around the directory of an index inside, or the directory itself."""
+    """Return the dataset around the directory of an index inside; empty for an index elsewhere."""
     parts = directory.rstrip("/").rsplit("/", 2)
-    return parts[0] if parts[-2:-1] == ["_xskip"] else directory
+    return parts[0] if parts[1:2] == [INDEX_DIRECTORY] else ""
+
+
+def _resolved(root: str) -> str:
+    """Return a local path without symbolic links, and the path of a URI."""
+    return table_identifier(root) if "://" in root else os.path.realpath(table_identifier(root))

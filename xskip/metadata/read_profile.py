@@ -99,6 +99,11 @@ class ReadProfile:
         return self.conf.get(_CASE, "false").lower() == "true"
 
     @property
+    def is_plain(self) -> bool:
+        """Return whether neither options nor properties of columns change values, but for the time zone."""
+        return not self.options and self.columns.keys() <= {_TIME}
+
+    @property
     def problem(self) -> str:
         """Return the reason why no index can serve this profile, or an empty string."""
         for name, value in self.options.items():

@@ -56,8 +56,9 @@ __all__ = [
 ]
 
 _log = logging.getLogger("xskip.commits")
-#: The records that stay: the latest ones, and those of the last 30 days while they are not too many for one listing.
-_KEPT_RECORDS, _MAX_RECORDS = 10, 900
+#: The records that stay: the latest ten, and those of the last 30 days, but not so many that each query, which lists
+#: them, would notice.
+_KEPT_RECORDS, _MAX_RECORDS = 10, 100
 _KEPT_MS = 30 * 24 * 3600 * 1000
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
 # the temporary names that writers give to incomplete files

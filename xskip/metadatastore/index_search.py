@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from xskip.errors import XskipError
+from xskip.errors import StorageError, XskipError
 from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.definition_copy import DEFINITIONS
 from xskip.metadatastore.filesystem import Storage
@@ -51,8 +51,9 @@ def search_indexes(storage: Storage, directory: str) -> Search:
         for each in level:
             listings += 1
             if listings > _MAX_DIRECTORIES:
-                break
-            children = {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(each)}
+                _log.warning("xskip has searched %s directories below %s, and ends there", f"{listings:,}", directory)
+                return Search(tuple(sorted(found)), tuple(sorted(definitions)))
+            children = _children(storage, each, is_top=each == directory)
             if DEFINITIONS in children:
                 definitions += _indexes_in(storage, children[DEFINITIONS])
             if COMMITS in children and each != directory:
@@ -64,6 +65,17 @@ def search_indexes(storage: Storage, directory: str) -> Search:
                 below += (path for name, path in children.items() if _may_hold_datasets(name))
         level = below
     return Search(tuple(sorted(found)), tuple(sorted(definitions)))
+
+
+def _children(storage: Storage, directory: str, *, is_top: bool) -> dict[str, str]:
+    """Return the directories in a directory by their names; none, with a warning, of one below that is not listed."""
+    try:
+        return {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(directory)}
+    except StorageError as error:
+        if is_top:
+            raise
+        _log.warning("xskip does not search %s: %s", directory, error)
+        return {}
 
 
 def _indexes_in(storage: Storage, directory: str) -> Iterator[str]:

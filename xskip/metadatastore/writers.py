@@ -28,14 +28,19 @@ class Writer:
     def to_json(self) -> dict[str, str]:
         """Return the writer as the JSON object that a record stores."""
         named = {"user": self.user, "application": self.application, "xskip": self.xskip, "spark": self.spark}
-        return {name: text[:_MAX_CHARACTERS] for name, text in named.items() if text}
+        return {name: _shown(text) for name, text in named.items() if text}
 
     @staticmethod
     def parse(body: Any) -> Writer:
         """Parse the entry of a record; what is no text counts as unknown."""
         known = body if isinstance(body, dict) else {}
-        texts = {name: text for name in Writer.__slots__ if isinstance(text := known.get(name), str)}
+        texts = {name: _shown(text) for name in Writer.__slots__ if isinstance(text := known.get(name), str)}
         return Writer(**texts)
+
+
+def _shown(text: str) -> str:
+    """Return a text without what a terminal takes for a command, and not longer than a record may have it."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_MAX_CHARACTERS])
 
 
 #: What the process has declared of its application.

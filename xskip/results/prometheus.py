@@ -23,5 +23,5 @@ def gauges_text(gauges: Mapping[str, tuple[str, Iterable[tuple[str | None, float
         of_datasets = not known or known[0][0] is not None
         gauge = Gauge(name, sentence, ["dataset"] if of_datasets else [], registry=registry)
         for dataset, value in known:
-            (gauge if dataset is None else gauge.labels(dataset)).set(value)
+            (gauge if dataset is None else gauge.labels(dataset.encode(errors="replace").decode())).set(value)
     return str(generate_latest(registry).decode())

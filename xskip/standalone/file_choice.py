@@ -25,12 +25,9 @@ from xskip.results.scan_source import ScanSource
 from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
 from xskip.standalone.selection import Predicate, StandaloneSelection, Unused
-from xskip.standalone.store import Store, list_data
+from xskip.standalone.store import KNOWN_FORMATS, Store, list_data
 
 __all__ = ["FileChoice"]
-
-#: The formats whose values other engines read as Spark does.
-_SUPPORTED = ("parquet", "avro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +61,18 @@ class FileChoice:
         if not problem:
             selection = StandaloneSelection(columns, profile, time_zone)
             skip, unused = selection.skipped(wanted)
-            is_exact = not unused and selection.is_exact(wanted)
-        return FileChoice(_kept(columns, skip, unused, problem), is_exact)
+            is_exact = not unused and selection.is_exact(wanted) and _serves_spark(snapshot, location, fmt)
+        fresh, _ = compare_files(listed, snapshot.load(()).files)
+        # Spark rules out files that the index does not know by partition values, and by filters that are never TRUE
+        return FileChoice(_kept(columns, skip, unused, problem), is_exact and not len(fresh))
+
+
+def _serves_spark(snapshot: Snapshot, location: IndexLocation, fmt: str) -> bool:
+    """Return whether queries in Spark with its default settings use the index."""
+    recorded = snapshot.read_profile
+    if recorded is None or not recorded.is_plain:
+        return False
+    return not snapshot.reason_unusable(location, ReadProfile.of(fmt, {}, {}))
 
 
 def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileList:
@@ -116,6 +123,6 @@ def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) 
     """Return why the index proves nothing about the values that other engines read, or an empty string."""
     if not snapshot.is_ours:
         return Words("another program wrote metadata of the index; {} in Spark", Call("refresh"))
-    if profile.format not in _SUPPORTED:
+    if profile.format not in KNOWN_FORMATS:
         return f"other engines read files of the format {profile.format} in other ways than Spark"
     return snapshot.reason_unusable(location, profile)

@@ -14,15 +14,12 @@ from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_status import IndexStatus
 from xskip.results.overview import Overview
-from xskip.standalone.store import Store, list_data
+from xskip.standalone.store import KNOWN_FORMATS, Store, list_data
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 __all__ = ["overview_without_spark"]
-
-#: The formats of whose files xskip knows without Spark how Spark reads them.
-_FORMATS = ("parquet", "avro")
 
 
 def overview_without_spark(location: str | os.PathLike[str], filesystem: FileSystem | None = None) -> Overview:
@@ -44,7 +41,7 @@ class _Comparison:
             return None
         store = Store.of(root, self.filesystem if "://" in root else None)
         problem = ""
-        if fmt in _FORMATS and not (recorded and (recorded.options or set(recorded.columns) - {"time"})):
+        if fmt in KNOWN_FORMATS and (recorded is None or recorded.is_plain):
             location = IndexLocation(root, directory, store.path)
             problem = snapshot.reason_unusable(location, ReadProfile.of(fmt, {}, {}))
         return compare_with_files(snapshot, list_data(store), problem)

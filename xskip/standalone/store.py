@@ -18,7 +18,10 @@ from xskip.paths import check_path
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-__all__ = ["ArrowStorage", "Store", "list_data"]
+__all__ = ["KNOWN_FORMATS", "ArrowStorage", "Store", "list_data"]
+
+#: The formats of whose files it is known without Spark how Spark reads them.
+KNOWN_FORMATS = ("parquet", "avro")
 
 _CHECK = "check the storage and the permissions of this user, and try again"
 
@@ -48,6 +51,10 @@ class Store:
     def of(path: str | os.PathLike[str], filesystem: FileSystem | None) -> Store:
         """Return the store of a dataset; without a file system, pyarrow finds it by the scheme of the path."""
         root = check_path(path)
+        if re.match(r"(?!file:)[A-Za-z][\w+.-]*:/(?!/)", root):
+            raise StorageError(
+                "only Spark knows paths of this form", where=root, hint="name the host or bucket: s3://…"
+            )
         scheme, colon, rest = root.partition("://")
         if not colon or scheme == "file":
             local = os.path.abspath(root.removeprefix("file://").removeprefix("file:"))
@@ -99,7 +106,19 @@ def _below(directory: str) -> Iterator[FileStatus]:
         if is_directory:
             yield from _below(entry.path)
         elif not is_hidden(entry.name):
-            yield FileStatus(entry.path, stat.st_size, modified_of(stat.st_mtime_ns))
+            yield FileStatus(_text_of(entry.path), stat.st_size, modified_of(stat.st_mtime_ns))
+
+
+def _text_of(path: str) -> str:
+    """Return a path as it is, or raise DatasetError if its bytes are no text."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise DatasetError(
+            "the name of a file of the dataset is no UTF-8", where=os.path.dirname(path), found=ascii(path),
+            hint="rename the file",
+        ) from error  # fmt: skip
+    return path
 
 
 def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
