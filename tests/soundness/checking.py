@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -74,10 +75,10 @@ class Family:
         self.ask_oracle([predicate for predicate, _ in cases])
         asked = self.read(copy)
         wrong = []
-        for predicate, expected in cases:
+        results = run_all([asked.filter(predicate) for predicate, _ in cases])
+        for (predicate, expected), (found, opened) in zip(cases, results, strict=True):
             wanted = self.names if expected == ALL else set(expected.split())
             rows, needed = self._oracle[self._key(predicate)]
-            found, opened = run(asked.filter(predicate))
             if needed - wanted:
                 wrong.append(f"{predicate}: {sorted(needed - wanted)} hold matching rows, so the expectation is wrong")
             elif needed - opened:
@@ -87,6 +88,15 @@ class Family:
             if found != rows:
                 wrong.append(f"{predicate}: other rows than without the index")
         assert not wrong, f"{copy}:\n" + "\n".join(wrong)
+
+    def opened(self, copy: str, predicates: Sequence[str | Column]) -> list[set[str]]:
+        """Assert that each predicate has the rows of the copy without an index, and return the files it opens."""
+        self.ask_oracle(predicates)
+        asked = self.read(copy)
+        results = run_all([asked.filter(predicate) for predicate in predicates])
+        for predicate, (found, _) in zip(predicates, results, strict=True):
+            assert found == self.rows(predicate), (copy, predicate)
+        return [opened for _, opened in results]
 
     def rows(self, predicate: str | Column) -> list[str]:
         """Return the matching rows of the copy without an index, as :func:`shown` does."""
@@ -130,6 +140,63 @@ def run(df: DataFrame) -> tuple[list[str], set[str]]:
     rows = sorted(repr(tuple(row)) for row in asked.collect())
     scans = scans_of(asked._jdf.queryExecution().executedPlan())
     return rows, set().union(*map(_files_of, scans))
+
+
+def run_all(frames: Sequence[DataFrame]) -> list[tuple[list[str], set[str]]]:
+    """Return what :func:`run` does for each of several queries of the same columns, by one query of all of them."""
+    asked = together([df.select(*_readable(df)) for df in frames])
+    rows = rows_of_each(asked, len(frames))
+    parts = _parts(asked._jdf.queryExecution().executedPlan())
+    if len(parts) != len(frames):  # Spark removes a query whose filter alone shows that it has no rows
+        return [run(df) for df in frames]
+    opened = [set().union(*map(_files_of, scans_of(part))) for part in parts]
+    return [(sorted(map(repr, found)), files) for found, files in zip(rows, opened, strict=True)]
+
+
+def together(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return one query of several with the same columns, all in one task, with the number of the query in front."""
+    return reduce(DataFrame.unionAll, [df.select(F.lit(i), "*") for i, df in enumerate(frames)]).coalesce(1)
+
+
+def rows_of_each(asked: DataFrame, count: int) -> list[list[tuple[Any, ...]]]:
+    """Return the rows of each query of :func:`together`."""
+    found: list[list[tuple[Any, ...]]] = [[] for _ in range(count)]
+    for number, *row in asked.collect():
+        found[number].append(tuple(row))
+    return found
+
+
+def shown_each(frames: Sequence[DataFrame]) -> list[list[str]]:
+    """Return what :func:`shown` does for each of several queries with the same columns."""
+    asked = together([df.select(*_readable(df)) for df in frames])
+    return [sorted(map(repr, rows)) for rows in rows_of_each(asked, len(frames))]
+
+
+def count_each(frames: Sequence[DataFrame]) -> list[int]:
+    """Return the number of rows of each of several queries."""
+    asked = together([df.groupBy().count() for df in frames])
+    return [count for ((count,),) in rows_of_each(asked, len(frames))]
+
+
+def same_rows_of_each(frames_of: Callable[[], Sequence[DataFrame]], spark: SparkSession) -> list[int]:
+    """Assert that each of several queries has the same rows with skipping on and off, and return their numbers."""
+    on = shown_each(frames_of())
+    xskip.disable(spark)
+    try:
+        off = shown_each(frames_of())
+    finally:
+        xskip.enable(spark)
+    assert on == off
+    return [len(rows) for rows in on]
+
+
+def _parts(plan: Any) -> list[Any]:
+    """Return the plans of the queries of :func:`together` that Spark runs."""
+    while plan.getClass().getSimpleName() != "UnionExec":
+        if plan.children().isEmpty():
+            return []
+        plan = plan.children().head()
+    return [plan.children().apply(i) for i in range(plan.children().length())]
 
 
 def _readable(df: DataFrame) -> list[Column]:

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers import SPARK_4, assert_same_rows, kept, needs_spark_4, write_files
-from tests.soundness.checking import ALL, NONE, Family, family, run
+from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 
 UTC = dt.timezone.utc
@@ -122,21 +122,13 @@ def test_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
     }
     wrong = []
     for kind in ("minmax", "valuelist", "bloom"):
-        for predicate, needed in equal.items():
-            opened = _opened(typed, kind, predicate)
+        for (predicate, needed), opened in zip(equal.items(), typed.opened(kind, list(equal)), strict=True):
             if not opened >= set(needed.split()):
                 wrong.append((kind, predicate, opened))
     assert not wrong
     exact = ("i = 2147483648L", "i > 2147483648L", "i = '127'", "i = 1.5", "b > 1000", "i < -127.5")
     for kind in ("minmax", "valuelist"):
         typed.check(kind, {predicate: equal[predicate] for predicate in exact})
-
-
-def _opened(typed: Family, kind: str, predicate: str) -> set[str]:
-    """Assert that the rows are those of the copy without an index, and return the opened files."""
-    found, opened = run(typed.read(kind).filter(predicate))
-    assert found == typed.rows(predicate), (kind, predicate)
-    return opened
 
 
 def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -176,8 +168,8 @@ def test_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
         "d = n": "",
     }
     for kind in ("minmax", "valuelist", "bloom"):
-        for predicate, needed in predicates.items():
-            assert _opened(typed, kind, predicate) >= set(needed.split()), (kind, predicate)
+        for (predicate, needed), opened in zip(predicates.items(), typed.opened(kind, list(predicates)), strict=True):
+            assert opened >= set(needed.split()), (kind, predicate)
     typed.check("minmax", {"t >= date'2020-01-02'": "positive"})
 
 
@@ -311,8 +303,7 @@ def test_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> Non
     }
     typed.check("minmax", ranges)
     typed.check("valuelist", lists)
-    for predicate in ranges:
-        _opened(typed, "bloom", predicate)
+    typed.opened("bloom", list(ranges))
 
 
 @pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
