@@ -70,11 +70,13 @@ def test_partitions_that_are_converted_while_a_query_runs(
     before = {path.name for path in folder.iterdir() if path.name.startswith("1970")}
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task for each piece
 
-    begun = tmp_path / "begun"
+    begun, changed = tmp_path / "begun", tmp_path / "changed"
 
     def begin() -> bool:
         begun.touch()
-        time.sleep(5)
+        end = time.monotonic() + 60
+        while not changed.exists() and time.monotonic() < end:
+            time.sleep(0.01)
         return True
 
     slow = F.udf(lambda x: (x % 100 == 1 and begin(), x)[1], "bigint")
@@ -88,6 +90,7 @@ def test_partitions_that_are_converted_while_a_query_runs(
         while not before - {path.name for path in folder.iterdir()} and not found.done():
             time.sleep(0.01)
         assert not found.done()  # the server has removed folders, and tasks have not begun
+        changed.touch()
         assert [tuple(row) for row in found.result()] == [(500, 500 * 501 // 2)]
     assert before - {path.name for path in folder.iterdir()}
     assert open_files(spark, folder) == []

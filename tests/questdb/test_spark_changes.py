@@ -16,6 +16,8 @@ from tests.questdb.server import Server
 from tests.questdb.spark_values import load
 
 _SECONDS = 30
+#: Enough reads and states of the table, and changes of each kind.
+_READS, _STATES, _CHANGES = 40, 10, 2
 _REFUSAL = "xskip cannot read"
 
 
@@ -33,6 +35,7 @@ class Writer(threading.Thread):
         self.name = server.name("busy")
         self.states = {(0, 0)}
         self.rows, self.sum = 0, 0
+        self.changes: Counter[str] = Counter()
         self.done = threading.Event()
         self.failure: Exception | None = None
         server.exec(f"create table {self.name} (x long, s symbol, ts timestamp) timestamp(ts) partition by day wal")
@@ -45,6 +48,11 @@ class Writer(threading.Thread):
         values = f"x, rnd_symbol('a', 'b'), ({start} + x * {step})::timestamp"
         self.server.run(self.name, f"insert into {self.name} select {values} from long_sequence({rows})")
 
+    def has_changed(self, seen: Counter[tuple[int, int]]) -> bool:
+        """Return whether reads have seen enough states of the table, with enough changes of each kind between them."""
+        enough = sum(seen.values()) >= _READS and len(seen) >= _STATES
+        return enough and bool(self.changes) and min(self.changes.values()) >= _CHANGES
+
     def run(self) -> None:
         chosen = random.Random(5)
         statements = (
@@ -52,12 +60,15 @@ class Writer(threading.Thread):
             f"alter table {self.name} convert partition to native where ts < '1970-01-02'",
             f"alter table {self.name} squash partitions",
         )
+        self.changes.update(dict.fromkeys(statements, 0))
         try:
             while not self.done.is_set():
                 for _ in range(3):
                     self.insert(chosen.choice([1, 100, 3000]), 7_000_000, chosen.randrange(90_000_000_000))
                     time.sleep(0.05)
-                self.server.run(self.name, chosen.choice(statements))
+                statement = chosen.choice(statements)
+                self.server.run(self.name, statement)
+                self.changes[statement] += 1
         except Exception as error:  # noqa: BLE001 - the test shows it
             self.failure = error
 
@@ -84,7 +95,7 @@ def test_every_read_is_one_of_the_states_of_the_table(spark: SparkSession, serve
     writer.start()
     try:
         end = time.monotonic() + _SECONDS
-        while time.monotonic() < end:
+        while time.monotonic() < end and not writer.has_changed(seen):
             found = state(df)
             refused += found is None
             if found is not None:
@@ -96,4 +107,5 @@ def test_every_read_is_one_of_the_states_of_the_table(spark: SparkSession, serve
     print(f"{sum(seen.values())} reads of {len(seen)} states, {refused} refused")  # noqa: T201
     assert set(seen) <= writer.states
     assert len(seen) > 5
+    assert min(writer.changes.values()) > 0
     assert refused <= 5 * sum(seen.values())

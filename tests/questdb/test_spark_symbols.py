@@ -20,6 +20,8 @@ from tests.questdb.spark_values import bytes_read, load
 _ROWS = 100_000
 _DAY = 86_400_000_000
 _REFUSAL = "xskip cannot read"
+#: The seconds in which a server writes, or the states of its table that are enough.
+_SECONDS, _STATES = 15, 10
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +132,7 @@ def test_an_index_while_a_server_writes(spark: SparkSession, server: Server) -> 
     server.exec(
         f"create table {name} (x long, s symbol index capacity 4, ts timestamp) timestamp(ts) partition by day wal"
     )
-    done = threading.Event()
+    done, squashed = threading.Event(), []
 
     def write() -> None:
         chosen = random.Random(3)
@@ -139,15 +141,17 @@ def test_an_index_while_a_server_writes(spark: SparkSession, server: Server) -> 
             time.sleep(0.1)
             if chosen.random() < 0.2:
                 server.run(name, f"alter table {name} squash partitions")
+                squashed.append(True)
 
     server.run(name, insert(name, 0, 10_000, rare=10_000))
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        df, states, end = load(spark, server.folder(name)), set(), time.monotonic() + 15
+        df, end = load(spark, server.folder(name)), time.monotonic() + _SECONDS
+        states: set[int] = set()
         rare = df.where("s = 'rare'").select(F.lit(10_000).alias("n"))
         both = df.select(F.lit(-1).alias("n")).union(rare).agg(F.sum("n"), F.count("*"))
-        while time.monotonic() < end:
+        while time.monotonic() < end and (len(states) < _STATES or not squashed):
             try:
                 difference, count = both.select("*").collect()[0]
             except Exception as error:

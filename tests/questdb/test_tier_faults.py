@@ -21,6 +21,8 @@ from xskip.errors import CommitConflictError, StorageError, TableDamagedError, T
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError
 
 _SECONDS = 20
+#: Enough days that moved, and numbers of rows that queries saw.
+_MOVED, _SEEN = 8, 8
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +205,7 @@ def test_partitions_move_without_pause(spark: SparkSession, server: Server, tmp_
     """[QDB-CT-5]: while rows come late, and partitions are exported and dropped, each count is one of the table's."""
     tiers = Tiers(spark, server, tmp_path / "cold", rows=1000)
     df = tiers.union()
-    written, failed, stopped = [1000], [], threading.Event()
+    written, failed, moved, stopped = [1000], [], [], threading.Event()
 
     def move() -> None:
         day = 2
@@ -219,6 +221,7 @@ def test_partitions_move_without_pause(spark: SparkSession, server: Server, tmp_
                 result = tiers.export(datetime.fromtimestamp(day * 86_400))
                 if result.drop_statement:
                     tiers.run(result.drop_statement)
+                    moved.append(day)
                 day += 1
         except Exception as error:  # noqa: BLE001 - shown by the test
             failed.append(error)
@@ -226,9 +229,9 @@ def test_partitions_move_without_pause(spark: SparkSession, server: Server, tmp_
     mover = threading.Thread(target=move)
     mover.start()
     end = time.monotonic() + _SECONDS
-    counts = []
+    counts: list[int] = []
     try:
-        while time.monotonic() < end and mover.is_alive():
+        while time.monotonic() < end and mover.is_alive() and (len(moved) < _MOVED or len(set(counts)) < _SEEN):
             low = written[-1]
             try:
                 found = df.where("x >= 0").count()
@@ -244,4 +247,5 @@ def test_partitions_move_without_pause(spark: SparkSession, server: Server, tmp_
         mover.join()
     assert failed == []
     assert len(set(counts)) > 3
+    assert len(moved) > 3
     assert df.where("x >= 0").count() == written[-1]
