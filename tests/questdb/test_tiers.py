@@ -239,12 +239,12 @@ def test_units(spark: SparkSession, server: Server, tmp_path: Path, unit: str, k
         name,
         f"create table {name} (ts {kind}, day int, year symbol) timestamp(ts) partition by {unit} wal",
         f"insert into {name} select ((x * 40 + 15000) * 3600000000L * {ticks} - 1)::{kind}, x::int, 'y' "
-        "from long_sequence(150)",
+        "from long_sequence(75)",
     )
     expected = counted(load(spark, server.database / name))
     table = xskip.questdb.open(server.database / name)
     result = table.export("1d", str(tmp_path), options=ExportOptions(spark=spark))
-    assert result.rows == 150
+    assert result.rows == 75
     server.run(name, result.drop_statement)
     assert sum(counted(load(spark, server.database / name)).values()) == 0
     union = xskip.questdb.union(table, str(tmp_path), spark=spark)
