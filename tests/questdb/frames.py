@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from tests.questdb.server import Server
 from xskip.questdb import open as open_table
@@ -62,7 +63,8 @@ def frame_of(spark: SparkSession, server: Server, name: str, folder: Path) -> Da
     path = folder / f"{name}.parquet"
     pq.write_table(table.cast(pa.schema(fields)), path, row_group_size=_ROW_GROUP)
     spark.conf.set("spark.sql.files.maxPartitionBytes", str(path.stat().st_size // 4))
-    df = spark.read.parquet(str(path))
+    schema = from_arrow_schema(pa.schema(fields))
+    df = spark.read.schema(schema).parquet(str(path))
     assert table.num_rows < 4 * _ROW_GROUP or df.rdd.getNumPartitions() > 2
     return df
 

@@ -15,6 +15,7 @@ from tests.questdb.server import Server
 from xskip.errors import DatasetError, PredicateError, UnsupportedTypeError, XskipError
 from xskip.questdb import latest_on
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 ROWS = 400
 
 
