@@ -7,14 +7,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+import pytest
+
 from tests.quixlake.lakes import hourly, identity, offsets
 from tests.s3.bucket import Bucket, scenario
 from xskip import BloomFilter
-from xskip.quixlake import QuixLake
+from xskip.quixlake import QuixLake, store
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.sink import Sink, SinkOptions
 
@@ -24,8 +27,8 @@ KEYS = ("a", "b c", "d/%é")
 HOURS = 3
 #: The least age of files that an operation may take, however S3 rounds times.
 AT_ONCE = timedelta(seconds=-9)
-#: The seconds after which the state of a file in a listing tells its content, see [QLK-DE-9].
-UNSETTLED = 4.0
+#: The milliseconds after which the state of a file tells its content, see [QLK-DE-9]; S3 rounds down times.
+UNSETTLED = 500
 #: The hidden folders of indexes and manifests.
 _INTERNAL = "/_xskip"
 
@@ -40,6 +43,23 @@ def sink(bucket: Bucket) -> None:
     names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw")]
     assert sorted(names) == [f"ts_{i}_{i + 8}_part_0_off_{i}_{i + 8}.avro" for i in (0, 1)]
     assert len(bucket.server.keys(bucket.name, "index_raw_0_")) == 2
+
+
+def soon_settled(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
+    """Return a scenario in which states of files tell their contents soon after a change."""
+
+    @wraps(function)
+    def settled(bucket: Bucket) -> None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(store, "_UNSETTLED", UNSETTLED)
+            function(bucket)
+
+    return settled
+
+
+def settle() -> None:
+    """Wait until the states of all files tell their contents, and until a new file has another time."""
+    time.sleep(1 + UNSETTLED / 1000)
 
 
 class LakeBucket:
@@ -95,10 +115,11 @@ def rows(table: LakeTable, *columns: str) -> list[tuple[Any, ...]]:
 
 
 @scenario
+@soon_settled
 def discovery_of_a_lake(bucket: Bucket) -> None:
     """Check that discovery lists the folders of keys, and nothing else below Raw."""
     own = LakeBucket(bucket)
-    time.sleep(UNSETTLED)
+    settle()
     lake, start, end = own.lake, "2025-08-21 01:00", "2025-08-21 02:00"
     found: dict[str, LakeTable] = {}
     first = own.requests(lambda: found.update(topics=lake.topics()))
@@ -120,6 +141,7 @@ def discovery_of_a_lake(bucket: Bucket) -> None:
 
 
 @scenario
+@soon_settled
 def index_files_of_a_lake(bucket: Bucket) -> None:
     """Check that discovery gets each index file by a single request, and gets only changed ones again [QLK-DE-9]."""
     own = LakeBucket(bucket)
@@ -127,7 +149,7 @@ def index_files_of_a_lake(bucket: Bucket) -> None:
     folder, content = f"{PLACE}/Metadata/Topic=t/Key=a", path.read_bytes()
     for number in range(100, 120):  # the same descriptors once more
         own.server.put(own.name, f"{folder}/index_raw_0_{number}.parquet", content)
-    time.sleep(UNSETTLED)
+    settle()
     first, second = own.requests(lambda: own.lake.keys("t")), own.requests(lambda: own.lake.keys("t"))
     files = [key.partition(PLACE)[2] for key in own.server.keys(own.name, "/index_raw_")]
     assert len(files) == len(KEYS) + 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import xskip.indexing.builder
 from tests.metadatastore.samples import FORM, commit, metadata_files_of, numbered_table, record_of, replace_all
 from tests.s3.bucket import CONDITIONAL_PUTS, HADOOP, UNCONDITIONAL, Bucket, conditional, scenario
 from xskip import LocalKms, MinMax, SkippingIndex
+from xskip.engine import loaded_indexes
 from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.maintenance.drop import remove_index
@@ -190,7 +190,7 @@ def records_that_are_not_listed_yet(bucket: Bucket) -> None:
 @scenario
 def a_server_in_trouble(bucket: Bucket) -> None:
     """Check that operations succeed and leave nothing over if the server fails or hangs up at times."""
-    with bucket.server.order(refuse=7, hang_up=11):
+    with bucket.server.order(refuse=11, hang_up=13):
         bucket.index.create([MinMax("x")])
         bucket.add("f4", 40)
         assert bucket.index.refresh().added == 1
@@ -252,8 +252,9 @@ def requests(bucket: Bucket) -> None:
         assert spark.read.parquet(bucket.path).filter("x >= 0").count() == 9
 
     query()
-    time.sleep(5.5)  # after so long the directory is looked at again
-    with_index = bucket.requests(query)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loaded_indexes, "_RECHECK_REMOTE_SECONDS", 0.0)  # the directory is looked at again
+        with_index = bucket.requests(query)
     again = bucket.requests(query)
     spark.conf.set("spark.xskip.enabled", "false")
     without = bucket.requests(query)
