@@ -126,10 +126,12 @@ class Round:
         tally.pairs += 2 * 2 * FILES * len(at_once)
         yield from sessions_and_threads(self.copies, self.kinds[-2:], at_once)
         trees = self._narrow(truth)
+        if not trees:
+            return
         for way in WAYS:
             tally.pairs += FILES * len(trees)
             yield from way(self.copies, self.kinds[-1], trees)
-        if trees and self._has_delta:
+        if self._has_delta:
             tally.pairs += 2 * FILES * len(trees)
             yield from delta_beside(self.copies, (self.kinds[0], self.kinds[-1]), trees)
 
@@ -174,8 +176,10 @@ class Round:
         """Return the simplest predicate that still skips the file wrongly, and the file's rows."""
         while True:
             for less in smaller(tree):
-                found = self.copies.truth([less]).get(less, set())
-                if file in self.copies.lost(kind, less, found, self.copies.kept(kind, less)):
+                kept = self.copies.kept(kind, less)
+                if file in kept:  # so that the rows, which cost a job, do not matter
+                    continue
+                if file in self.copies.lost(kind, less, self.copies.truth([less]).get(less, set()), kept):
                     tree = less
                     break
             else:

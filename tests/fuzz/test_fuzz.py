@@ -65,8 +65,8 @@ def test_a_wrong_skip_is_found_and_cut_down(
         return right(Op.LT if op is Op.LE else op, lo, hi, value)
 
     monkeypatch.setattr(bounds, "_compared", wrong)
-    monkeypatch.setattr(rounds, "_RUN", 30)  # so that the way that plans first is sure to ask the wrong comparison
-    _, failures = Round(spark, tmp_path, 84).run(120)
+    monkeypatch.setattr(rounds, "_RUN", 12)  # so that the way that plans first is sure to ask the wrong comparison
+    _, failures = Round(spark, tmp_path, 3).run(40)
     monkeypatch.undo()
     assert failures
     assert {failure.way for failure in failures} > {"", "explained before settings changed"}
