@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -65,17 +66,19 @@ def test_beside_other_indexes(spark: SparkSession, tmp_path_factory: pytest.Temp
 
 def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-NC-1] The counts of a file's parts add up, also of files that a refresh adds."""
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
     path = str(tmp_path / "data")
-    big = spark.range(200_000).selectExpr("if(id < 5, null, cast(rand(3) * 1e9 as bigint)) x")
-    big.coalesce(1).write.option("parquet.block.size", "200000").parquet(path)
+    Path(path).mkdir()
+    values = [None if number < 5 else number * 7919 % 20_011 for number in range(20_000)]
+    pq.write_table(pa.table({"x": pa.array(values, pa.int64())}), f"{path}/big.parquet", row_group_size=2_000)
+    assert spark.read.parquet(path).rdd.getNumPartitions() > 3
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
     engine = engine_of(spark)
     (snapshot, _), *_ = [found for found in engine.indexes.list_snapshots(None) if found[1] == made.describe().location]
     (column,) = snapshot.load().indexes.values()
-    assert column.values.to_pylist() == [{"nulls": 5, "rows": 200_000}]
+    assert column.values.to_pylist() == [{"nulls": 5, "rows": 20_000}]
     spark.range(10).selectExpr("id x").coalesce(1).write.mode("append").parquet(path)
     assert made.refresh().added == 1
     assert len(opened_files(spark.read.parquet(path).filter("x is null"))) == 1
