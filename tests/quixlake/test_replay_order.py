@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,15 @@ timestamps = st.one_of(st.integers(0, 12), st.integers(-5, 10_000), st.none())
 streams = st.dictionaries(
     st.tuples(st.sampled_from(["t", "u", None]), st.integers(0, 3)), st.lists(timestamps, max_size=12), max_size=6
 )
+
+
+@pytest.fixture(autouse=True)
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Let Spark interpret plans, which for few rows takes less time than to compile them."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield
+    spark.conf.unset("spark.sql.codegen.factoryMode")  # Spark's own catalogue needs it
 
 
 Drawn = dict[tuple[str | None, int], list[int | None]]
