@@ -12,6 +12,8 @@ from typing import Any
 import pyspark
 import pytest
 
+from tests.e2e.table_formats import FILTERS
+
 ROOT = Path(__file__).parents[2]
 #: How many rows each step leaves, whatever skips.
 ROWS = {
@@ -54,17 +56,18 @@ def test_every_command_leaves_what_it_leaves_without_xskip(seen: dict[str, Any],
     """[PRU-KN-1] Every query has the same rows in all three cases after every command."""
     assert seen[table]["kept"] == [1, 1], "the index of the plain files rules files out"
     steps = seen[table]["steps"]
-    assert {step["step"]: len(step["on"]) for step in steps if step["filter"] == "true"} == ROWS[table]
+    assert {step["step"]: len(step["on"]["true"]) for step in steps} == ROWS[table]
     for step in steps:
-        assert step["on"] == step["off"], (step["step"], step["filter"])
-    assert seen[table]["others"] == {step["step"]: step["off"] for step in steps if step["filter"] == "true"}
+        assert set(step["on"]) == set(FILTERS)
+        assert step["on"] == step["off"], step["step"]
+    assert seen[table]["others"] == {step["step"]: step["off"]["true"] for step in steps}
 
 
 @pytest.mark.parametrize("table", ROWS)
 def test_plans_are_equal_node_for_node(seen: dict[str, Any], table: str) -> None:
     """[PRU-KN-1] No relation in the plans has a file index of xskip."""
     for step in seen[table]["steps"]:
-        assert step["on plan"] == step["off plan"], (step["step"], step["filter"])
+        assert step["on plan"] == step["off plan"], step["step"]
         assert not any("Skipping" in line for line in step["on plan"])
 
 
