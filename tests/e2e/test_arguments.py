@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,11 +27,25 @@ from xskip.errors import (
 SCHEMA = "ts int, city string, position struct<lat: double, lon: double>"
 
 
+def lake(spark: SparkSession, root: Path, *, indexed: bool) -> SkippingIndex:
+    path = write_once(spark, root / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
+    return index(spark, path, [MinMax("ts")]) if indexed else SkippingIndex.for_path(spark, path)
+
+
+@pytest.fixture(scope="module")
+def lakes(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, SkippingIndex]:
+    return {indexed: lake(session, tmp_path_factory.mktemp("lake"), indexed=indexed) for indexed in (False, True)}
+
+
 @pytest.fixture(params=[False, True], ids=["no index", "indexed"])
-def made(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> SkippingIndex:
-    """Return an index that does not exist yet, and one that does: the errors are the same."""
-    path = write_once(spark, tmp_path / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
-    return index(spark, path, [MinMax("ts")]) if request.param else SkippingIndex.for_path(spark, path)
+def made(
+    spark: SparkSession, lakes: dict[bool, SkippingIndex], request: pytest.FixtureRequest
+) -> Iterator[SkippingIndex]:
+    """Yield an index that does not exist yet, and one that does: the errors are the same, and change nothing."""
+    shared = lakes[request.param]
+    before = sorted(Path(shared.name).rglob("*"))
+    yield shared
+    assert sorted(Path(shared.name).rglob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -210,13 +224,19 @@ def test_a_file_in_place_of_a_directory(spark: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "oslo"])
-def test_patterns_that_spark_rejects(spark: SparkSession, made: SkippingIndex, pattern: str) -> None:
+def test_patterns_that_spark_rejects(made: SkippingIndex, pattern: str) -> None:
     """A pattern without the group fails only where it matches, so the data do not show the mistake."""
     expected = r"rejects the pattern .*column city; .*expected: a regular expression of Java with a group 1"
     build = made.add if made.exists() else made.create
     with pytest.raises(IndexDefinitionError, match=expected) as caught:
         build([Formatted("city", pattern)])
     assert f"{pattern}|" not in str(caught.value)
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_pattern_that_spark_accepts(spark: SparkSession, tmp_path: Path, indexed: bool) -> None:
+    made = lake(spark, tmp_path, indexed=indexed)
+    build = made.add if indexed else made.create
     assert build([Formatted("city", r"^(?<first>\p{Alpha})(.*)$", group=2)]).failed == ()
 
 
