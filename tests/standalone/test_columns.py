@@ -27,11 +27,18 @@ def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> str:
     return write_once(spark, root / "data", SCHEMA, files, fmt)
 
 
+@pytest.fixture(scope="module")
+def paths(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the paths of an indexed dataset of each format, which no test changes."""
+    found = {fmt: dataset(session, tmp_path_factory.mktemp(fmt), fmt) for fmt in ("parquet", "avro")}
+    for fmt, path in found.items():
+        index(session, path, [MinMax("id"), ValueList("city"), MinMax("st.a")], fmt)
+    return found
+
+
 @pytest.fixture(params=["parquet", "avro"])
-def opened(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> OpenedIndex:
-    path = dataset(spark, tmp_path, request.param)
-    index(spark, path, [MinMax("id"), ValueList("city"), MinMax("st.a")], request.param)
-    return xskip.open_index(path)
+def opened(paths: dict[str, str], request: pytest.FixtureRequest) -> OpenedIndex:
+    return xskip.open_index(paths[request.param])
 
 
 @pytest.mark.parametrize(

@@ -155,19 +155,39 @@ def flat_row(number: int, text: str | None, floating: float | None) -> tuple[Any
     )  # fmt: skip
 
 
-@pytest.fixture(params=["INT96", "TIMESTAMP_MICROS"])
-def flat(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> OpenedIndex:
-    """Return an index of files whose bounds overlap, so that only lists, filters and prefixes tell them apart."""
-    spark.conf.set("spark.sql.parquet.outputTimestampType", request.param)
+KINDS_OF_TIMESTAMPS = ["INT96", "TIMESTAMP_MICROS"]
+
+
+@pytest.fixture(scope="module")
+def paths(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the path of an indexed dataset for each kind of timestamps, which no test changes."""
+    key, found = "spark.sql.parquet.outputTimestampType", {}
+    before = session.conf.get(key)
+    assert before is not None
+    for kind in KINDS_OF_TIMESTAMPS:
+        session.conf.set(key, kind)
+        found[kind] = indexed_files(session, tmp_path_factory.mktemp("flat"))
+    session.conf.set(key, before)
+    return found
+
+
+def indexed_files(spark: SparkSession, root: Path) -> str:
+    """Write and index files whose bounds overlap, so that only lists, filters and prefixes tell them apart."""
     files = {
         "a": [flat_row(0, "ant", 0.0), flat_row(100, "zoo", 9.0)],
         "b": [flat_row(0, "ape", -0.0), flat_row(50, "bee", 5.0), flat_row(100, "zoo", 9.0)],
         "c": [flat_row(0, "ant", math.nan), flat_row(70, None, None), flat_row(100, "zoo", 9.0)],
     }
-    path = write_once(spark, tmp_path / "flat", FLAT, files)
+    path = write_once(spark, root / "flat", FLAT, files)
     lists = [ValueList(name) for name in ("i", "s", "d", "f", "c", "b", "day", "n", "t", "st.a")]
     index(spark, path, [*lists, BloomFilter("u"), *map(NullCount, ("i", "s", "d"))])
-    return xskip.open_index(path)
+    return path
+
+
+@pytest.fixture(params=KINDS_OF_TIMESTAMPS)
+def flat(paths: dict[str, str], request: pytest.FixtureRequest) -> OpenedIndex:
+    """Return the index of each dataset, newly opened."""
+    return xskip.open_index(paths[request.param])
 
 
 def test_expressions_use_lists_filters_and_null_counts(flat: OpenedIndex) -> None:
