@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import assert_same_rows, index, kept, spoiled, write_once
+from tests.helpers import assert_same_rows, index, kept, opened_files, spoiled, write_once
 from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
 from xskip.engine import loaded_indexes
 from xskip.metadatastore import codec
@@ -115,7 +115,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def answers(spark: SparkSession, path: str, fmt: str, predicates: Iterable[str]) -> dict[str, set[str]]:
-    return {each: kept(spark, path, each.format(fmt=fmt), fmt) for each in predicates}
+    df = spark.read.format(fmt).load(path)
+    return {each: opened_files(df.filter(each.format(fmt=fmt))) for each in predicates}
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
@@ -228,12 +229,18 @@ def failing() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     return run
 
 
-def sleeping() -> Callable[[Iterable[Any]], Iterator[Any]]:
+def waiting(end: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return the function of a task that runs until there is a file ``end``."""
+
     def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import os
         import time
 
         for batch in batches:
-            time.sleep(8)
+            for _ in range(600):
+                if os.path.exists(end):
+                    break
+                time.sleep(0.1)
             yield batch
 
     return run
@@ -275,13 +282,17 @@ def test_a_job_that_fails(
 
 
 def test_a_job_that_is_cancelled_runs_again(
-    spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    lakes: dict[str, str],
+    by_job: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """[PRU-JB-5] The cancellation of one query does not keep the next query from its job."""
     path = lakes["parquet"]
     by_job()
     spark.conf.set("spark.xskip.strict", "false")
-    monkeypatch.setattr(distributed_pruning, "_pruning", lambda *_, **__: sleeping())
+    monkeypatch.setattr(distributed_pruning, "_pruning", lambda *_, **__: waiting(str(tmp_path / "end")))
     read: list[set[str]] = []
     query = threading.Thread(target=lambda: read.append(kept(spark, path, "a = 11")))
     query.start()
@@ -291,6 +302,7 @@ def test_a_job_that_is_cancelled_runs_again(
         time.sleep(0.05)
     spark.sparkContext.cancelAllJobs()
     query.join()
+    (tmp_path / "end").touch()
     assert len(read[0]) == len(files())
     monkeypatch.undo()
     assert kept(spark, path, "a = 11") == {"f1", "gaps"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tests.e2e.conftest import Lake
-from tests.helpers import assert_same_rows, index, opened_files, spoiled, write_once
+from tests.helpers import assert_same_rows, frame_of, index, opened_files, spoiled, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 
 NAMES = [
@@ -18,11 +18,19 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def named(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, SkippingIndex]:
+    """Return the index of a dataset of each format that has a file of each name, which no test changes."""
+    files, found = {name: [(number, f"v{number}")] for number, name in enumerate(NAMES)}, {}
+    for fmt in ("parquet", "avro"):
+        path = write_once(session, tmp_path_factory.mktemp(fmt) / "data", "a int, s string", files, fmt)
+        found[fmt] = index(session, path, [MinMax("a"), ValueList("s")], fmt)
+    return found
+
+
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_files_may_have_any_name(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
-    files = {name: [(number, f"v{number}")] for number, name in enumerate(NAMES)}
-    path = write_once(spark, tmp_path / "data", "a int, s string", files, fmt)
-    made = index(spark, path, [MinMax("a"), ValueList("s")], fmt)
+def test_files_may_have_any_name(spark: SparkSession, named: dict[str, SkippingIndex], api: str, fmt: str) -> None:
+    made, path = named[fmt], named[fmt].name
     df = spark.read.format(fmt).load(path)
     for number, name in enumerate(NAMES):
         assert opened_files(df.filter(f"a = {number}")) == {name}
@@ -63,8 +71,9 @@ def test_directories_may_have_any_name(spark: SparkSession, tmp_path: Path, name
     assert list((root / "_xskip").iterdir())
     for api in ("parquet", ""):
         spark.conf.set("spark.sql.sources.useV1SourceList", api)
-        assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
-        assert assert_same_rows(lambda: spark.read.parquet(path).filter("a >= 1"), spark) == 2
+        df = spark.read.parquet(path)
+        assert opened_files(df.filter("a = 1")) == {"f1"}
+        assert sorted(row.a for row in df.filter("a >= 1").collect()) == [1, 2]
     assert made.status().up_to_date
     made.drop()
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2"}
@@ -90,30 +99,48 @@ VALUES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def parted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, SkippingIndex]:
+    """Return the index of a dataset of each format that has a partition of each value, which no test changes."""
+    rows, found = [(number, value) for number, value in enumerate(VALUES)], {}
+    df = frame_of(session, rows, "a int, p string")
+    for fmt in ("parquet", "avro"):
+        path = str(tmp_path_factory.mktemp(fmt) / "data")
+        df.write.format(fmt).partitionBy("p").save(path)
+        found[fmt] = index(session, path, [MinMax("a")], fmt)
+    return found
+
+
+def condition(value: str) -> str:
+    """Return a condition on a value of the partition and on a column."""
+    literal = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"p = '{literal}' OR a = -1"
+
+
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_partitions_may_have_any_value(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
-    rows = [(number, value) for number, value in enumerate(VALUES)]
-    path = str(tmp_path / "data")
-    spark.createDataFrame(rows, "a int, p string").coalesce(1).write.format(fmt).partitionBy("p").save(path)
-    made = index(spark, path, [MinMax("a")], fmt)
-
-    def read() -> DataFrame:
-        return spark.read.format(fmt).load(path)
-
+def test_partitions_may_have_any_value(parted: dict[str, SkippingIndex], fmt: str) -> None:
+    made = parted[fmt]
     # an empty string is written as the directory of NULL, which then holds two rows
     assert len(made.files("a >= 0")) == len(VALUES) - 1
     for number, value in enumerate(VALUES):
         found = made.files(f"a = {number}")
         assert len(found) == 1
         if value:
-            literal = value.replace("\\", "\\\\").replace("'", "\\'")
-            either = f"p = '{literal}' OR a = -1"
-            assert made.files(either).names == found.names
-            if number % 4 == 0:
-                assert len(opened_files(read().filter(either))) == 1
-                assert [row.a for row in read().filter(either).collect()] == [number]
+            assert made.files(condition(value)).names == found.names
     assert len(made.files("p IS NULL OR a = 0")) == 2
-    assert assert_same_rows(lambda: read().filter("p IS NULL OR a = 0"), spark) == 3
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_queries_of_partitions_with_any_value(
+    spark: SparkSession, parted: dict[str, SkippingIndex], api: str, fmt: str
+) -> None:
+    df = spark.read.format(fmt).load(parted[fmt].name)
+    for number, value in list(enumerate(VALUES))[::4]:
+        assert value
+        query = df.filter(condition(value))
+        assert len(opened_files(query)) == 1
+        assert [row.a for row in query.collect()] == [number]
+    assert assert_same_rows(lambda: df.filter("p IS NULL OR a = 0"), spark) == 3
 
 
 COLUMNS = {
@@ -125,25 +152,31 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def test_column_names(spark: SparkSession, api: str, tmp_path: Path) -> None:
-    """Columns may have any name that a Parquet file can have, in upper and lower case."""
-    plain = [column for column in COLUMNS if "." not in column.replace("`a.b`", "")]
-    exprs = [f"CAST(10 * file + {i} AS INT) AS {column}" for i, column in enumerate(plain)]
+PLAIN = [column for column in COLUMNS if "." not in column.replace("`a.b`", "")]
+
+
+@pytest.fixture(scope="module")
+def columns(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the path of an indexed dataset with all columns, which no test changes."""
+    exprs = [f"CAST(10 * file + {i} AS INT) AS {column}" for i, column in enumerate(PLAIN)]
     exprs += [
         "named_struct('b', named_struct('c', CAST(10 * file AS INT))) AS n",
         "named_struct('d.e', CAST(10 * file AS INT)) AS `a.b.c`",
     ]
-    for file in range(3):
-        one = spark.range(1).selectExpr(f"{file} AS file").selectExpr(*exprs).coalesce(1)
-        one.write.parquet(str(tmp_path / f"part{file}"))
-        (part,) = (tmp_path / f"part{file}").glob("part-*.parquet")
-        (tmp_path / "data").mkdir(exist_ok=True)
-        part.rename(tmp_path / "data" / f"f{file}.parquet")
-    path = str(tmp_path / "data")
-    index(spark, path, [kind(column) for column in COLUMNS for kind in (MinMax, ValueList)])
-    df = spark.read.parquet(path)
+    home = tmp_path_factory.mktemp("columns")
+    session.range(0, 3, 1, 3).selectExpr("id AS file").selectExpr(*exprs).write.parquet(str(home / "parts"))
+    (home / "data").mkdir()
+    for part in (home / "parts").glob("part-*.parquet"):
+        part.rename(home / "data" / f"f{int(part.name.split('-')[1])}.parquet")
+    index(session, str(home / "data"), [kind(column) for column in COLUMNS for kind in (MinMax, ValueList)])
+    return str(home / "data")
+
+
+def test_column_names(spark: SparkSession, columns: str, api: str) -> None:
+    """Columns may have any name that a Parquet file can have, in upper and lower case."""
+    df = spark.read.parquet(columns)
     for column, asked in COLUMNS.items():
-        shift = plain.index(column) if column in plain else 0
+        shift = PLAIN.index(column) if column in PLAIN else 0
         assert opened_files(df.filter(f"{asked} = {10 + shift}")) == {"f1"}, column
         assert opened_files(df.filter(f"{asked} > {10 + shift} OR {asked} <= 0")) >= {"f2"}, column
     assert assert_same_rows(lambda: df.filter("camelcase > 0 AND N.B.C < 20"), spark) == 2

