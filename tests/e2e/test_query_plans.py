@@ -12,7 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.e2e.conftest import SCHEMA, Lake, rows_of
-from tests.helpers import SPARK_4, assert_same_rows, index, opened_files, ran, scans_of, spoiled, write_once
+from tests.helpers import (
+    SPARK_4,
+    assert_same_rows,
+    index,
+    opened_by_scan,
+    opened_files,
+    ran,
+    scans_of,
+    spoiled,
+    write_once,
+)
 from xskip import MinMax, SkippingIndex
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import selected
@@ -103,6 +113,9 @@ _without: dict[tuple[str, str], list[str]] = {}
 def test_every_scan_of_a_query_skips_files(spark: SparkSession, api: str, views: Lake, name: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     sql, expected, count = SEVERAL_SCANS[name]
+    if api == "v2":  # the rows are compared in the first API
+        assert by_content(opened_by_scan(spark.sql(sql))) == by_content(expected)
+        return
     rows: list[Any] = []
     assert by_content(ran(spark, lambda: rows.extend(spark.sql(sql).collect()))) == by_content(expected)
     if (views.fmt, name) not in _without:
