@@ -29,6 +29,7 @@ from xskip.errors import MetadataNotFoundError, RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
 
 ALL = {"f0", "f1", "f2"}
+SCHEMA = "a int, s string"
 
 
 class Case:
@@ -36,12 +37,12 @@ class Case:
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self.spark = spark
-        self.path = write_once(spark, root, "a int, s string", {f"f{i}": [(i, f"s{i}")] for i in range(3)})
+        self.path = write_once(spark, root, SCHEMA, {f"f{i}": [(i, f"s{i}")] for i in range(3)})
         self.index = index(spark, self.path, [MinMax("a"), ValueList("s")])
         self.directory = Path(self.index.describe().location)
 
     def query(self) -> DataFrame:
-        return self.spark.read.parquet(self.path).filter("a = 1")
+        return self.spark.read.schema(SCHEMA).parquet(self.path).filter("a = 1")
 
     @property
     def files(self) -> list[Path]:
@@ -81,7 +82,6 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def assert_reads_all_and_says_once(case: Case, caplog: pytest.LogCaptureFixture, reason: str) -> None:
     caplog.clear()
     with caplog.at_level(logging.WARNING, "xskip"):
-        assert [row.a for row in case.query().collect()] == [1]
         assert opened_files(case.query()) == ALL
         assert [row.a for row in case.query().collect()] == [1]
     (warning,) = said(caplog)
@@ -289,9 +289,8 @@ def test_other_reader_options_do_not_use_the_index(case: Case, caplog: pytest.Lo
 
 def test_errors_of_the_data_itself_are_sparks_own(case: Case) -> None:
     (Path(case.path) / "f1.parquet").write_bytes(b"broken")
-    schema = "a int, s string"
     with pytest.raises(Exception, match=r"f1\.parquet"):
-        case.spark.read.schema(schema).parquet(case.path).filter("a = 1").collect()
+        case.query().collect()
 
 
 def test_a_missing_dataset_is_sparks_own_error(case: Case) -> None:

@@ -106,7 +106,8 @@ def test_statistics_that_leave_out_a_row_are_named(
     made = index(spark, path, [kind, MinMax("q")])
     (key,) = [key for key in metadata(made).indexes if key[0] == kind.name and key[1] != ("q",)]
     before = rows_of(made)
-    assert (made.validate().files, made.validate().wrong) == (3, ())
+    clean = made.validate()
+    assert (clean.files, clean.wrong) == (3, ())
     for lie in lies:
         falsify(spark, made, key, {"b": lie})
         found = made.validate()
@@ -164,10 +165,10 @@ def test_a_sample(spark: SparkSession, path: str) -> None:
     """[PRU-VA-1]"""
     made = index(spark, path, [MinMax("x")])
     falsify(spark, made, ("minmax", ("x",)), {"a": {"min": 9, "max": 9}, "b": {"min": 9, "max": 9}})
-    found = [made.validate(sample=1, seed=seed) for seed in range(24)]
+    found = [made.validate(sample=1, seed=seed) for seed in range(8, 14)]
     assert {each.files for each in found} == {1}
     assert {len(each.wrong) for each in found} == {0, 1}
-    assert made.validate(sample=1, seed=3).wrong == found[3].wrong
+    assert made.validate(sample=1, seed=11).wrong == found[3].wrong
     assert len(made.validate(sample=99).wrong) == 2
 
 
@@ -218,7 +219,8 @@ def test_a_repair_against_another_writer(spark: SparkSession, path: str, monkeyp
 
     monkeypatch.setattr(xskip.indexing.builder, "publish", slow)
     assert [Path(name).stem for name in made.repair().repaired] == ["b"]
-    assert (made.validate().files, made.validate().wrong) == (4, ())
+    found = made.validate()
+    assert (found.files, found.wrong) == (4, ())
 
 
 def test_metadata_of_another_program(spark: SparkSession, path: str) -> None:
