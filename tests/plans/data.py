@@ -33,7 +33,6 @@ _FACT_DATES = {
     "web_returns": "wr_returned_date_sk",
     "inventory": "inv_date_sk",
 }
-_KEPT_DATES = 9  # every ninth date, 200 of the five years of sales
 _FILES = 4
 _MIN_ROWS = 40  # smaller tables are one file
 _UNSUPPORTED = ("time64", "time32")
@@ -59,8 +58,11 @@ def _in_spark(text: str) -> str:
     return re.sub(r'"([^"]*)"', r"`\1`", text.strip().rstrip(";"))
 
 
-def write_tables(root: Path, texts: dict[str, str], scale: float = 0.01) -> None:
-    """Generate the tables of queries, and write each as a dataset of Parquet files below ``root/SUITE/TABLE``."""
+def write_tables(root: Path, texts: dict[str, str], scale: float = 0.01, days: int = 9) -> None:
+    """Generate the tables of queries, and write each as a dataset of Parquet files below ``root/SUITE/TABLE``.
+
+    Every ninth date is kept, which is 200 of the five years of sales, or every one of other numbers of days.
+    """
     for suite in sorted({re.sub(r"\d+$", "", name) for name in texts}):
         generated = root / f"{suite}-generated"
         generator = Path(sysconfig.get_path("scripts")) / "tpcgen-cli"
@@ -68,10 +70,10 @@ def write_tables(root: Path, texts: dict[str, str], scale: float = 0.01) -> None
         subprocess.run(command, check=True, capture_output=True)
         tables = {path.stem: _readable(pq.read_table(path)) for path in sorted(generated.glob("*.parquet"))}
         if suite == "tpch":
-            tables = _with_kept_orders(tables)
+            tables = _with_kept_orders(tables, days)
         words = set(re.findall(r"\w+", " ".join(text for name, text in texts.items() if name.startswith(suite))))
         for name in words & tables.keys():
-            _write(tables[name], root / suite / name, name)
+            _write(tables[name], root / suite / name, name, days)
         shutil.rmtree(generated)
 
 
@@ -83,10 +85,10 @@ def _readable(table: pa.Table) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
-def _with_kept_orders(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+def _with_kept_orders(tables: dict[str, pa.Table], days: int) -> dict[str, pa.Table]:
     """Return TPC-H with the orders of the kept dates only, and with their items."""
-    days = pc.cast(tables["orders"]["o_orderdate"], pa.int32())
-    orders = tables["orders"].filter(_is_kept(days))
+    dates = pc.cast(tables["orders"]["o_orderdate"], pa.int32())
+    orders = tables["orders"].filter(_is_kept(dates, days))
     items = tables["lineitem"]
     return tables | {
         "orders": orders,
@@ -94,13 +96,13 @@ def _with_kept_orders(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
     }
 
 
-def _is_kept(days: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which of the days of a column are kept; rows without a date are."""
-    remainder = pc.subtract(days, pc.multiply(pc.divide(days, _KEPT_DATES), _KEPT_DATES))
+def _is_kept(dates: pa.ChunkedArray, days: int) -> pa.ChunkedArray:
+    """Return which of the dates of a column are kept, one of so many days; rows without a date are."""
+    remainder = pc.subtract(dates, pc.multiply(pc.divide(dates, days), days))
     return pc.fill_null(pc.equal(remainder, 0), True)
 
 
-def _write(table: pa.Table, folder: Path, name: str) -> None:
+def _write(table: pa.Table, folder: Path, name: str, days: int) -> None:
     date = "o_orderdate" if name == "orders" else _FACT_DATES.get(name)
     if date is None:
         folder.mkdir(parents=True)
@@ -109,14 +111,15 @@ def _write(table: pa.Table, folder: Path, name: str) -> None:
             pq.write_table(table.slice(number * size, size), folder / f"{number}.parquet")
         return
     if name != "orders":
-        table = table.filter(_is_kept(table[date]))
+        table = table.filter(_is_kept(table[date], days))
     # every partition is one file
     pq.write_to_dataset(table.sort_by(date), folder, partition_cols=[date], max_partitions=10_000)
 
 
-def register(spark: SparkSession, root: Path, suite: str) -> None:
-    """Make the tables of a suite views of the session, newly read."""
-    for folder in sorted((root / suite).glob("[!.]*")):
+def register(spark: SparkSession, root: Path, suite: str, query: str | None = None) -> None:
+    """Make the tables of a suite views of the session, newly read; by default all, or those of one query."""
+    words = None if query is None else set(re.findall(r"\w+", query))
+    for folder in (each for each in sorted((root / suite).glob("[!.]*")) if words is None or each.name in words):
         spark.read.parquet(str(folder)).createOrReplaceTempView(folder.name)
 
 

@@ -29,7 +29,7 @@ def tables(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
     every = queries()
     assert len(every) == 121
     made = Tables(tmp_path_factory.mktemp("plans"), {name: every[name] for name in SAMPLE})
-    write_tables(made.root, made.texts)
+    write_tables(made.root, made.texts, days=18)
     create_indexes(session, made.root)
     return made
 
@@ -41,7 +41,7 @@ def test_no_plan_is_worse_with_indexes(spark: SparkSession, tables: Tables, name
     settings["spark.sql.ansi.enabled"] = "false"  # some sums of the small tables are 0, by which queries divide
     for key, value in settings.items():
         spark.conf.set(key, value)
-    register(spark, tables.root, "tpch" if name.startswith("tpch") else "tpcds")
+    register(spark, tables.root, "tpch" if name.startswith("tpch") else "tpcds", tables.texts[name])
     found = compare(spark, lambda: spark.sql(tables.texts[name]))
     assert not found.worse
     assert found.indexed.files <= found.plain.files
