@@ -119,7 +119,7 @@ def test_both_fronts_keep_the_same_files(spark: SparkSession, tmp_path: Path, dr
     opened = xskip.open_index(path)
     every = ds.dataset(path, format="parquet", partitioning=PARTITIONING)
     skipped = matched = 0
-    for _ in range(400):
+    for _ in range(200):
         text, expression = condition(draw)
         by_text, by_expression = opened.files(text), opened.files(expression)
         assert by_text.names == by_expression.names, (text, str(expression), by_expression.unused)
@@ -131,8 +131,8 @@ def test_both_fronts_keep_the_same_files(spark: SparkSession, tmp_path: Path, dr
         assert matching <= set(by_expression), (text, str(expression))
         skipped += by_text.total - len(by_text)
         matched += len(matching)
-    assert skipped > 1_000
-    assert matched > 500
+    assert skipped > 500
+    assert matched > 250
 
 
 def stems(opened: OpenedIndex, predicate: Any) -> str:
