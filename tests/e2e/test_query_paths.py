@@ -185,6 +185,7 @@ def test_saved_tables_skip_files(spark: SparkSession, lake: Lake, layout: str) -
     writer.saveAsTable("saved")
     table = SkippingIndex.for_table(spark, "saved")
     table.create([MinMax("a"), ValueList("s")])
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
     everything = opened_files(spark.table("saved"))
     predicates = ["s = 's2'", "a IN (1, 31) AND s = 's3'", "p = 1 AND a = 21"]
     for predicate in predicates + ["p = 0 OR s = 's3'"] * (layout == "partitioned"):
@@ -205,6 +206,7 @@ def test_bucketed_table_reads_one_bucket_of_the_kept_files(spark: SparkSession, 
     lake.read().select("a", "s").write.format(lake.fmt).bucketBy(2, "a").saveAsTable("buckets")
     index_of = SkippingIndex.for_table(spark, "buckets")
     index_of.create([ValueList("a")])
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
     joined = spark.table("buckets").alias("x").join(spark.table("buckets").alias("y"), "a").filter("a = 21")
     (left, right) = opened_by_scan(joined)
     assert left == right == matching_files(spark.table("buckets"), "a = 21")

@@ -164,6 +164,7 @@ def test_actions_never_open_what_is_skipped(
     spark: SparkSession, lake: Lake, tmp_path: Path, name: str, adaptive: str
 ) -> None:
     """Actions succeed while the skipped files are unreadable."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     df = lake.read().filter("a > 15")
     with spoiled([lake.file("f0"), lake.file("f1")]):

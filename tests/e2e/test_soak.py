@@ -15,16 +15,20 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import index, write_once
+from tests.plans.measure import INTERPRETED
 from xskip import MinMax, SkippingIndex
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="handles are counted on Linux alone")
 FILES = {f"f{i}": [(10 * i, i), (10 * i + 5, i)] for i in range(8)}
+SCHEMA = "a int, g int"
 _number = count()
 
 
 @pytest.fixture
 def made(spark: SparkSession, tmp_path: Path) -> SkippingIndex:
-    return index(spark, write_once(spark, tmp_path / "data", "a int, g int", FILES), [MinMax("a")])
+    for key, value in INTERPRETED.items():
+        spark.conf.set(key, value)
+    return index(spark, write_once(spark, tmp_path / "data", SCHEMA, FILES), [MinMax("a")])
 
 
 def held() -> tuple[int, int, int]:
@@ -37,7 +41,7 @@ def held() -> tuple[int, int, int]:
 def query(spark: SparkSession, path: str) -> None:
     """Run a new query whose stages Spark plans in separate threads."""
     low = next(_number) / 1000
-    df = spark.read.parquet(path)
+    df = spark.read.schema(SCHEMA).parquet(path)
     found = df.filter(f"a > {low}").join(df.filter(f"a < {50 + low}").select("g"), "g").groupBy("g").count()
     assert found.count() >= 4
 
@@ -53,7 +57,7 @@ def assert_flat(step: Callable[[], object], times: int) -> None:
 
 def test_queries(spark: SparkSession, made: SkippingIndex) -> None:
     """[PRU-AN-1] A request opens no new connection."""
-    assert_flat(lambda: query(spark, made.name), 20)
+    assert_flat(lambda: query(spark, made.name), 12)
 
 
 def test_queries_of_many_threads(spark: SparkSession, made: SkippingIndex) -> None:
@@ -66,12 +70,12 @@ def test_queries_of_many_threads(spark: SparkSession, made: SkippingIndex) -> No
         for thread in threads:
             thread.join()
 
-    for _ in range(3):
+    for _ in range(2):
         together()
     names = [thread.getName() for thread in spark._jvm.Thread.getAllStackTraces().keySet()]  # type: ignore[union-attr]
     assert 1 <= sum(name.startswith("xskip-answers-") for name in names) <= 16
     most = threading.active_count() + 16
-    for _ in range(3):
+    for _ in range(2):
         together()
     assert threading.active_count() <= most
 
@@ -92,6 +96,8 @@ def test_sessions(spark: SparkSession, made: SkippingIndex) -> None:
 
     def another() -> None:
         own = spark.newSession()
+        for key, value in INTERPRETED.items():
+            own.conf.set(key, value)
         own.conf.set("spark.xskip.strict", "true")
         xskip.enable(own)
         query(own, made.name)
