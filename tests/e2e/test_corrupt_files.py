@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,13 @@ from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CollectError, DatasetError
 
 FILES = {"p=1/a": [(1,)], "p=1/b": [(2,)], "p=2/[c]": [(3,)]}
+
+
+@pytest.fixture(scope="module")
+def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the paths of the files in each format, which tests copy."""
+    home = tmp_path_factory.mktemp("written")
+    return {fmt: write_files(session, home / fmt, "x int", FILES, fmt) for fmt in ("parquet", "avro", "orc")}
 
 
 def spoil(path: str, name: str, fmt: str) -> None:
@@ -30,9 +38,11 @@ def rows_of_text(text: str, *names: str) -> list[str]:
 @pytest.mark.parametrize("merge", ["false", "true"])
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 @pytest.mark.parametrize("corrupt", FILES)
-def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, corrupt: str, merge: str) -> None:
+def test_a_corrupt_file_is_named(
+    spark: SparkSession, written: dict[str, str], tmp_path: Path, fmt: str, corrupt: str, merge: str
+) -> None:
     """[PRU-RD-9] Errors name the corrupt file, whichever file of the dataset it is."""
-    path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
+    path = str(shutil.copytree(written[fmt], tmp_path / "data"))
     made = index(spark, path, [MinMax("x"), ValueList("x")], fmt, mergeSchema=merge)
     spoil(path, corrupt, fmt)
     status = made.status()
@@ -61,8 +71,10 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, 
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
-def test_a_dataset_of_corrupt_files_is_refused(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
-    path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
+def test_a_dataset_of_corrupt_files_is_refused(
+    spark: SparkSession, written: dict[str, str], tmp_path: Path, fmt: str
+) -> None:
+    path = str(shutil.copytree(written[fmt], tmp_path / "data"))
     for name in FILES:
         spoil(path, name, fmt)
     with pytest.raises(DatasetError, match="cannot read the dataset"):

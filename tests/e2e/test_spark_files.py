@@ -57,7 +57,8 @@ def test_spark_reads_the_files_that_are_left(spark: SparkSession, tmp_path: Path
                     assert df.schema == schema
                 assert df.columns == schema.names
                 assert rows_of(df.select("*")) == expected(*left)
-                assert df.filter("a = 1").count() == (1 in left)
+                if session is spark:
+                    assert df.filter("a = 1").count() == (1 in left)
     assert opened_files(made.files("a = 0").to_spark(spark)) == {Path(NAMES[0]).name}
 
 
