@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 import xskip
 from tests.helpers import index as made
-from tests.helpers import metadata, write_files
+from tests.helpers import metadata, write_files, write_once
 from xskip.expressions.operands import quoted
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.spark.bridge.sessions import clone_session
@@ -143,12 +143,17 @@ def test_the_kernel_finds_what_spark_aggregates_find(
     assert len(by_kernel) == 5 * len(indexes(WAYS[way]))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_files_split_into_several_tasks_give_the_same(spark: SparkSession, tmp_path: Path, way: Any) -> None:
-    """A file of many row groups gives the same metadata as a whole and in pieces."""
-    root = tmp_path / "split"
+@pytest.fixture(scope="module")
+def large(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the path of a dataset of one file with many row groups."""
     many = [row(n % 25) for n in range(4000)]
-    path = write(spark, root, {"large": many}, **{"parquet.block.size": "4096"})
+    return write(session, tmp_path_factory.mktemp("split") / "data", {"large": many}, **{"parquet.block.size": "4096"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_files_split_into_several_tasks_give_the_same(spark: SparkSession, large: str, way: Any) -> None:
+    """A file of many row groups gives the same metadata as a whole and in pieces."""
+    path = large
     whole = plain(spark, path, way)
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
@@ -207,7 +212,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
     files = {
         f"f{i}": [(n, f"{n:0100d}") for n in range(i, 2000)] for i in range(4 * spark.sparkContext.defaultParallelism)
     }
-    path = write_files(
+    path = write_once(
         spark, tmp_path / "data", "a bigint, pad string", files,
         options={"parquet.block.size": "4096", "compression": "none"},
     )  # fmt: skip
