@@ -324,10 +324,10 @@ def running(name: str) -> list[str]:
 def leftovers(name: str) -> list[str]:
     """Return the commands of the JVMs of an application that still run after some seconds."""
     found = running(name)
-    for _ in range(40):
+    for _ in range(200):
         if not found:
             break
-        time.sleep(0.5)
+        time.sleep(0.1)
         found = running(name)
     return found
 
