@@ -43,7 +43,7 @@ def test_a_location_that_cannot_be_looked_at(spark: SparkSession, path: str, cap
         spark.read.parquet(path).filter("x > 8").collect()
 
 
-#: Queries of a program that must not enter a directory.
+#: Queries of a program on datasets that each have a directory which it must not enter.
 PROGRAM = """
 import logging
 import sys
@@ -53,34 +53,53 @@ from pyspark.sql import SparkSession
 
 logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="warning: %(message)s")
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.sql.warehouse.dir", sys.argv[2]).getOrCreate()
+spark = builder.config("spark.sql.warehouse.dir", sys.argv[1]).getOrCreate()
 xskip.enable(spark)
-data = spark.read.parquet(sys.argv[1])
-for least in (5, 6, 7):
-    data.filter(f"x > {least}").collect()
-    print("report:", xskip.last_report(spark).headline)
-spark.conf.set("spark.xskip.strict", "true")
-try:
-    data.filter("x > 8").collect()
-except Exception as error:
-    print("strict:", next(line for line in str(error).splitlines() if "xskip" in line))
+for path in sys.argv[2:]:
+    print("dataset:", path)
+    spark.conf.set("spark.xskip.strict", "false")
+    data = spark.read.parquet(path)
+    for least in (5, 6, 7):
+        data.filter(f"x > {least}").collect()
+        print("report:", xskip.last_report(spark).headline)
+    spark.conf.set("spark.xskip.strict", "true")
+    try:
+        data.filter("x > 8").collect()
+    except Exception as error:
+        print("strict:", next(line for line in str(error).splitlines() if "xskip" in line))
 """
+CLOSED = ["_xskip", "_xskip/*"]
 #: Starts a program of the superuser without the right to enter closed directories.
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="nothing is closed to the superuser")
-@pytest.mark.parametrize("closed", ["_xskip", "_xskip/*"])
-def test_a_closed_directory(spark: SparkSession, tmp_path: Path, closed: str) -> None:
-    """[PRU-DS-1] A directory that the user must not enter may hold an index, whichever directory is closed."""
-    made = index(spark, write_once(spark, tmp_path / "data", "x int", FILES), [MinMax("x")])
-    (directory,) = Path(made.name).glob(closed)
-    directory.chmod(0o000)
-    command = [*(BOUND if os.geteuid() == 0 else ()), sys.executable, "-c", PROGRAM, made.name]
+@pytest.fixture(scope="module")
+def said_of_closed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Return what the program says of the dataset in which each directory is closed."""
+    home = tmp_path_factory.mktemp("closed")
+    directories: list[Path] = []
+    paths = {str(home / f"data{number}"): closed for number, closed in enumerate(CLOSED)}
+    for path, closed in paths.items():
+        index(session, write_once(session, Path(path), "x int", FILES), [MinMax("x")])
+        directories += Path(path).glob(closed)
+    assert len(directories) == len(CLOSED)
+    for directory in directories:
+        directory.chmod(0o000)
+    command = [*(BOUND if os.geteuid() == 0 else ()), sys.executable, "-c", PROGRAM]
     try:
-        said = run(tmp_path, *command, str(tmp_path / "warehouse")).splitlines()
+        said = run(home, *command, str(home / "warehouse"), *paths)
     finally:
-        directory.chmod(0o755)
+        for directory in directories:
+            directory.chmod(0o755)
+    parts = [part.splitlines() for part in said.split("dataset: ")[1:]]
+    return {paths[part[0]]: part[1:] for part in parts}
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="nothing is closed to the superuser")
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_closed_directory(said_of_closed: dict[str, list[str]], closed: str) -> None:
+    """[PRU-DS-1] A directory that the user must not enter may hold an index, whichever directory is closed."""
+    said = said_of_closed[closed]
     (warning,) = (line for line in said if line.startswith("warning:"))
     assert "Permission denied" in warning
     reports = [line for line in said if line.startswith("report: skipped none of 2 files")]
