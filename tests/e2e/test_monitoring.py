@@ -47,12 +47,18 @@ for _ in range(2):
     assert spark.read.parquet(path).filter("id >= 925").groupBy("id").count().count() == 75
     (scan,) = xskip.last_report(spark).scans
     found["reports"].append([scan.files, scan.skipped, scan.bytes, scan.skipped_bytes])
-time.sleep(2)
+spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
 address = spark.sparkContext.uiWebUrl
 api = f"{address}/api/v1/applications/{spark.sparkContext.applicationId}/sql"
 def get(url):
     return urlopen(url).read().decode()
-found["listed"] = json.loads(get(api + "?details=true&length=1000"))
+for _ in range(300):
+    found["listed"] = json.loads(get(api + "?details=true&length=1000"))
+    last = found["listed"][-1]
+    # another thread sums the metrics after the end of a query
+    if last["status"] == "COMPLETED" and "xskip: number of files skipped" in json.dumps(last["nodes"]):
+        break
+    time.sleep(0.1)
 found["sql"] = json.loads(get(api + f"/{found['listed'][-1]['id']}?details=true"))
 found["page"] = get(f"{address}/SQL/execution/?id={found['sql']['id']}")
 found["prometheus"] = get(f"{address}/metrics/prometheus/")
