@@ -123,12 +123,13 @@ def register(spark: SparkSession, root: Path, suite: str, query: str | None = No
         spark.read.parquet(str(folder)).createOrReplaceTempView(folder.name)
 
 
-def create_indexes(spark: SparkSession, root: Path) -> None:
-    """Index each column of each table: bounds, and lists of values for texts."""
+def create_indexes(spark: SparkSession, root: Path, query: str | None = None) -> None:
+    """Index each column of each table, or those that a query names: bounds, and lists of values for texts."""
+    words = None if query is None else set(re.findall(r"\w+", query))
     for folder in sorted(root.glob("[!.]*/[!.]*")):
         df = spark.read.parquet(str(folder))
         date = "o_orderdate" if folder.name == "orders" else _FACT_DATES.get(folder.name)
-        columns = [field for field in df.schema if field.name != date]
+        columns = [field for field in df.schema if field.name != date and (words is None or field.name in words)]
         indexes: list[Index] = [MinMax(field.name) for field in columns]
         indexes += [ValueList(field.name) for field in columns if field.dataType.simpleString() == "string"]
         SkippingIndex.for_path(spark, str(folder)).create(indexes)

@@ -30,7 +30,7 @@ def tables(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
     assert len(every) == 121
     made = Tables(tmp_path_factory.mktemp("plans"), {name: every[name] for name in SAMPLE})
     write_tables(made.root, made.texts, days=18)
-    create_indexes(session, made.root)
+    create_indexes(session, made.root, " ".join(made.texts.values()))
     return made
 
 
