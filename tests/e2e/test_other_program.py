@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
@@ -101,10 +101,11 @@ def odd(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_once(spark, root / "data", SCHEMA, files)
 
 
-def predicate_of(spark: SparkSession, path: str, sql: str) -> Predicate:
+def predicate_of(df: DataFrame, sql: str) -> Predicate:
     """Return a filter on a dataset as the optimizer leaves it."""
+    spark = df.sparkSession
     xskip.disable(spark)
-    plan: Any = spark.read.parquet(path).filter(sql)._jdf.queryExecution().optimizedPlan()
+    plan: Any = df.filter(sql)._jdf.queryExecution().optimizedPlan()
     xskip.enable(spark)
     if plan.getClass().getSimpleName() == "LocalRelation":
         return Constant(False)
@@ -131,7 +132,8 @@ Asked = dict[str, tuple[Predicate, set[str]]]
 
 def asked(spark: SparkSession, path: str, filters: list[str]) -> Asked:
     """Return the filters with their predicates for another program, and the files with a match."""
-    return {sql: (predicate_of(spark, path, sql), rows) for sql, rows in matching(spark, path, filters).items()}
+    df = spark.read.parquet(path)
+    return {sql: (predicate_of(df, sql), rows) for sql, rows in matching(spark, path, filters).items()}
 
 
 def assert_nothing_lost(made: SkippingIndex, filters: Asked) -> int:
@@ -207,7 +209,7 @@ def test_an_index_of_before(spark: SparkSession, tmp_path: Path, by: str) -> Non
     made = index(spark, path, [ValueList("v", max_values=5), MinMax("v")])
     as_before(made)
     engine_of(spark).forget_all()
-    directory, wanted = made.describe().location, predicate_of(spark, path, "v = 7")
+    directory, wanted = made.describe().location, predicate_of(spark.read.parquet(path), "v = 7")
     assert left(directory, wanted) == {"many", "few"}  # which is wrong
     assert kept(spark, path, "v = 7") == {"many"}
     if by == "optimize":
