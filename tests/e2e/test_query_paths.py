@@ -101,10 +101,6 @@ READS: dict[str, tuple[Query, list[set[str]], int]] = {
 }
 
 
-#: Queries that run in both APIs; the other ones run in the first, and their files are compared in both.
-RUN_IN_BOTH = ("load", "nested", "partitions", "mixed or", "glob", "input_file_name", "half understood")
-
-
 # the second API has no such columns
 HIDDEN: dict[str, tuple[Query, list[set[str]], int]] = {
     "_metadata shown": (
@@ -125,8 +121,7 @@ def test_every_way_to_read_skips_files(spark: SparkSession, lake: Lake, api: str
     query, expected, rows = READS[name]
     df = query(lake)
     assert opened_by_scan(df) == expected
-    if api == "v1" or name in RUN_IN_BOTH:
-        assert_rows(spark, lake, name, df, rows)
+    assert_rows(spark, lake, name, df, rows)
 
 
 @pytest.mark.parametrize("name", HIDDEN)
