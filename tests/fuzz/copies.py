@@ -127,6 +127,8 @@ class Copies:
     passed_over: dict[str, set[int]] = field(default_factory=dict)
     stored: StructType | None = None
     paths: dict[int, str] = field(default_factory=dict)
+    #: The number of the latest request before the latest query of :meth:`kept`.
+    before: int = 0
     #: The files with a row that does not match, for each predicate of :meth:`truth`. Other files match wholly.
     partial: dict[Tree, set[int]] = field(default_factory=dict)
 
@@ -268,10 +270,11 @@ class Copies:
     def wrongly_whole(self, kind: str, tree: Tree, kept: set[int]) -> tuple[set[int], set[int]]:
         """Return the kept files that match wholly by the index in the latest query, and those of them that do not.
 
-        The predicate is that of the query, and :meth:`truth` knows it.
+        The predicate is that of the query, and :meth:`truth` knows it. A query that asks no index claims nothing.
         """
         engine = engine_of(self.spark)
-        trace = engine.trace(engine.hook.queries.last_scan())
+        number = engine.hook.queries.last_scan()
+        trace = engine.trace(number) if number != self.before else None
         evidence = trace.evidence if trace is not None else None
         snapshot = evidence.snapshot() if evidence is not None else None
         if trace is None or evidence is None or snapshot is None or trace.decoded is None:
@@ -286,6 +289,7 @@ class Copies:
 
     def _selected(self, frame: DataFrame, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
+        self.before = hook.queries.last_scan()
         names = selected(hook, frame.filter(str(tree))).files().names.to_pylist()
         return {number_of(name) for name in names}
 

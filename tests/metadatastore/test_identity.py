@@ -187,7 +187,7 @@ def test_records_without_an_identity(tmp_path: Path) -> None:
         replace_all(DISK, case.md, case.scratch, [numbered_table(i, i + 1)])
     assert records_in(case.files) == [
         "_commits/00000000000000000003.json",
-        *(f"_commits/{n:020d}-{old.index}.json" for n in range(7, 17)),
+        *(f"_commits/{n:020d}-{old.index}.json" for n in range(4, 17)),
     ]
     assert opened(case.md).load().files.names.to_pylist() == ["/lake/events/f11"]
 

@@ -290,7 +290,8 @@ class _Commit:
         if name.identity not in ("", self.index):
             return True
         age = record.number - name.number
-        is_late = self.listed[name].modified >= record.created - _KEPT_MS
+        # records from before indexes had an identity are no part of the history
+        is_late = name.identity != "" and self.listed[name].modified >= record.created - _KEPT_MS
         return age >= (_MAX_RECORDS if is_late else _KEPT_RECORDS)
 
 
