@@ -84,12 +84,15 @@ def test_a_dataset_that_is_gone_and_one_that_moved(spark: SparkSession, tmp_path
     assert str(only.problem) == "the dataset is no directory"
 
 
-def test_a_copy_has_the_index_of_another_dataset(lake: Path) -> None:
+def test_a_copy_has_the_index_of_another_dataset(lake: Path, spark: SparkSession) -> None:
     """[STA-OV-1]"""
     shutil.copytree(lake / "fresh", lake / "twin")
     states = {each.dataset.rpartition("/")[2]: each for each in xskip.overview(lake)}
     assert states["fresh"].is_fresh
     assert str(states["twin"].problem) == f"the index is that of {lake}/fresh; call adopt()"
+    xskip.SkippingIndex.for_path(spark, str(lake / "twin")).adopt()
+    (only,) = (each for each in xskip.overview(lake) if each.dataset.endswith("/twin"))
+    assert only.is_fresh
 
 
 def test_what_cannot_be_listed_prevents_nothing(lake: Path, caplog: pytest.LogCaptureFixture) -> None:

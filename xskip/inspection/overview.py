@@ -26,6 +26,13 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    index: IndexOverview
+    #: Whether the index lies inside of another dataset than its own.
+    is_of_another: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """A survey of the indexes below a directory."""
 
@@ -37,27 +44,29 @@ class Survey:
         """Return the state of all indexes below a directory."""
         found = search_indexes(self.storage, directory)
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            indexes = [each for each in threads.map(self._read, found.indexes) if each is not None]
-        there = {each.dataset for each in indexes}
-        indexes += (each for each in self._deleted(found.definitions) if each.dataset not in there)
+            read = [each for each in threads.map(self._read, found.indexes) if each is not None]
+        served = {each.index.dataset for each in read if not each.is_of_another}
+        # an adopted index leaves the former one, which serves nothing
+        indexes = [each.index for each in read if not each.is_of_another or each.index.dataset not in served]
+        indexes += (each for each in self._deleted(found.definitions) if each.dataset not in served)
         ordered = sorted(indexes, key=lambda each: (each.dataset, each.location))
         return Overview(directory, time.time_ns() // 1_000_000, tuple(ordered))
 
-    def _read(self, directory: str) -> IndexOverview | None:
+    def _read(self, directory: str) -> _Found | None:
         around = _dataset_around(directory)
-        found = IndexOverview(around or directory, directory)
+        index = IndexOverview(around or directory, directory)
         try:
             snapshot = open_snapshot(self.storage, directory)
             if snapshot is None:
                 return None
-            found = self._describe(snapshot, directory)
-            if around and _resolved(around) != _resolved(found.dataset):
-                problem = Words("the index is that of {}; {}", found.dataset, Call("adopt"))
-                return replace(found, dataset=around, problem=problem)
-            status = self.status(snapshot, found.dataset, directory)
+            index = self._describe(snapshot, directory)
+            if around and _resolved(around) != _resolved(index.dataset):
+                problem = Words("the index is that of {}; {}", index.dataset, Call("adopt"))
+                return _Found(replace(index, dataset=around, problem=problem), is_of_another=True)
+            status = self.status(snapshot, index.dataset, directory)
         except XskipError as error:
-            return replace(found, problem=_problem(error))
-        return replace(found, status=status, problem=status.problem if status else "")
+            return _Found(replace(index, problem=_problem(error)))
+        return _Found(replace(index, status=status, problem=status.problem if status else ""))
 
     def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
         record = snapshot.record
