@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pyarrow as pa
 
+from xskip.expressions.intervals import Interval
 from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture, PicturedFiles
@@ -22,7 +23,8 @@ def report_of_days(count: int = 60, *, unindexed: int = 3) -> SkippingReport:
     kind = pa.timestamp("us", "UTC")
     low = pa.array([*days, *[None] * unindexed], kind)
     high = pa.array([*(day + timedelta(days=9) for day in days), *[None] * unindexed], kind)
-    picture = FilePicture.of(PicturedFiles(classes, low, high), "ts", "minmax(ts)", "timestamp", has_values=True)
+    after = Interval(int(datetime(2024, 11, 1, tzinfo=timezone.utc).timestamp()) * 1_000_000)
+    picture = FilePicture.of(PicturedFiles(classes, low, high, after), "ts", "minmax(ts)", "timestamp", has_values=True)
     skipped = int((classes == 0).sum())
     name = "/lake/events/date=2024-01-0{}/part-00000-5f2c4a1e-2b1c-4d51-9e55-aa0f6f7d1234-c000.snappy.parquet"
     explained = tuple(

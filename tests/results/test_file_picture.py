@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from xskip.clauses.clause import LeafClause, Mask, Verdicts
 from xskip.expressions import Column, Comparison, IsNotNull, Leaf, Op
+from xskip.expressions.intervals import Interval
 from xskip.metadata.table import MetadataTable, Requirement
 from xskip.pruning.prune import ClauseCount, PruneResult
 from xskip.results.clause_outcomes import outcomes_of
@@ -165,6 +166,29 @@ def test_a_missing_bound_reaches_to_the_end_of_the_axis() -> None:
     assert {(line.kind, line.left, line.right) for line in picture.lines} == {
         ("matched", 0.0, 1.0), ("skipped", 0.0, 0.4), ("undecided", 0.6, 1.0),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "filtered"),
+    [
+        (15, None, (0.375, 1.0)),
+        (None, 10, (0.0, 0.25)),
+        (20, 20, (0.5, 0.5)),
+        (-5, 30, (0.0, 0.75)),
+        (50, 60, (1.0, 1.0)),
+        (-5, 100, None),
+        (None, None, None),
+        (float("nan"), None, None),
+    ],
+)
+def test_the_values_that_the_filter_admits_are_shaded(low: Any, high: Any, filtered: Any) -> None:
+    """[REP-P-3] [REP-P-5]"""
+    bounds = pa.array([0, 10, 20]), pa.array([10, 20, 40])
+    files = PicturedFiles(np.array([0, 1, 1], np.uint8), *bounds, Interval(low, high))
+    assert FilePicture.of(files, "a", "minmax(a)", "int", has_values=True).filtered == filtered
+    assert FilePicture.of(files, "a", "minmax(a)", "int", has_values=False).filtered is None
+    texts = PicturedFiles(files.classes, pa.array(["a", "b", "c"]), pa.array(["b", "c", "d"]), Interval(b"b", None))
+    assert FilePicture.of(texts, "a", "minmax(a)", "string", has_values=True).filtered is None
 
 
 def test_hidden_values_leave_only_their_order() -> None:

@@ -55,6 +55,8 @@ def marks(page: Page) -> dict[str, list[Element]]:
 def test_bars_and_lines_have_the_colours_of_their_files(page: Page) -> None:
     """[REP-P-6]"""
     found = marks(page)
+    (shade,) = found.pop("shade")
+    assert page.colour(shade.right - 3, shade.top + 3) != page.colour(shade.left - 3, shade.top + 3), f"see {page.shot}"
     assert {kind: len(each) for kind, each in found.items()} == {
         "skipped": 2 + 1 + 50, "matched": 2 + 1 + 9, "undecided": 1 + 1, "unindexed": 1 + 1,
     }  # fmt: skip

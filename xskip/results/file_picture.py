@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import sort_key
-from xskip.results.value_texts import is_linear, linear_ticks, numbers_of, value_text
+from xskip.expressions.intervals import Interval
+from xskip.results.value_texts import is_linear, linear_ticks, number_of, numbers_of, value_text
 
 __all__ = ["CLASSES", "MOST_ROWS", "Drawing", "FileLine", "FilePicture", "PicturedFiles", "Tick"]
 
@@ -71,6 +72,8 @@ class PicturedFiles(NamedTuple):
     #: The least and the greatest value of each file; null where they are not known.
     low: pa.Array
     high: pa.Array
+    #: The interval of the column's values that the filter admits.
+    interval: Interval = Interval()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ class FilePicture:
         Whether the axis has the order of the values, but not their distances.
     has_values : bool
         Whether the picture has values of the column. Otherwise the axis has no labels.
+    filtered : tuple of float, or None
+        The ends of the values that the filter admits, as places on the axis between 0 and 1; None if the axis has no
+        distances or no values, or if the filter admits all of it.
     """
 
     column: str
@@ -111,6 +117,7 @@ class FilePicture:
     ticks: tuple[Tick, ...]
     by_rank: bool
     has_values: bool
+    filtered: tuple[float, float] | None = None
 
     @property
     def files(self) -> int:
@@ -140,6 +147,7 @@ class FilePicture:
             counts=_counted(files.classes), unplaced=_counted(files.classes[~there]),
             lines=_lines(files.classes[placed], left, right, rows), rows=rows,
             ticks=ticks if has_values else (), by_rank=by_rank, has_values=has_values,
+            filtered=_filtered(files.interval, lows, highs) if has_values and not by_rank else None,
         )  # fmt: skip
 
 
@@ -196,6 +204,20 @@ def _rank_axis(low: pa.Array, high: pa.Array) -> tuple[Places, Places, tuple[Tic
     first = order[np.searchsorted(ranks[order], chosen)]
     ticks = (Tick(float(places[i]), _short(value_text(both[int(i)]))) for i in first)
     return places[: len(low)], places[len(low) :], tuple(ticks), True
+
+
+def _filtered(interval: Interval, low: pa.Array, high: pa.Array) -> tuple[float, float] | None:
+    """Return the places of an interval on an axis with distances, or None if it has no end within the axis."""
+    if not len(low):
+        return None
+    least, greatest = float(numbers_of(low).min()), float(numbers_of(high).max())
+    ends = [
+        default if end is None else (number_of(end, low.type) - least) / (greatest - least)
+        for default, end in zip((0.0, 1.0), interval, strict=True)
+        if greatest > least
+    ]
+    left, right = (round(min(max(each, 0.0), 1.0), 5) for each in ends) if ends else (0.0, 1.0)
+    return (left, right) if (left, right) != (0.0, 1.0) and left <= right else None
 
 
 def _short(text: str) -> str:

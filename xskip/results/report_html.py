@@ -180,6 +180,8 @@ class _Layout:
     axis: float
     ticks: tuple[_Label, ...]
     lines: tuple[_Mark, ...]
+    #: The left end and the width of the values that the filter admits; None if nothing is shaded.
+    shade: tuple[float, float] | None
 
     @staticmethod
     def of(picture: FilePicture) -> _Layout:
@@ -187,14 +189,22 @@ class _Layout:
         axis = round(pitch * picture.rows + 4, 1)
         unit = " in UTC" if picture.type == "timestamp" and picture.has_values else ""
         caption = f"Files along {picture.column}{unit}: a line from the least to the greatest value of each file"
+        caption += "; the filter admits the shaded values" if picture.filtered else ""
         legend = tuple((kind, f"{count:,} {CLASSES[kind]}") for kind, count in picture.counts.items() if count)
         outcome = ", ".join(text for _, text in legend)
         description = f"The bounds of {picture.files:,} files by {picture.index}. Of the files: {outcome}."
         return _Layout(
             caption, description, legend, tuple(_notes(picture)), _WIDTH,
             height=axis + (_LABELS if picture.ticks else 4), axis=axis,
-            ticks=tuple(_labels(picture)), lines=tuple(_marks(picture, pitch)),
+            ticks=tuple(_labels(picture)), lines=tuple(_marks(picture, pitch)), shade=_shade(picture),
         )  # fmt: skip
+
+
+def _shade(picture: FilePicture) -> tuple[float, float] | None:
+    if picture.filtered is None:
+        return None
+    left, right = map(_x, picture.filtered)
+    return (min(left, _WIDTH - _MIN_MARK), max(_MIN_MARK, round(right - left, 1)))
 
 
 def _x(place: float) -> float:

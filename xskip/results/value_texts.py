@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["is_linear", "linear_ticks", "numbers_of", "value_text"]
+__all__ = ["is_linear", "linear_ticks", "number_of", "numbers_of", "value_text"]
 
 _MAX_CHARACTERS = 24
 _DAY = 86_400_000_000
@@ -43,6 +43,15 @@ def numbers_of(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
         values = values.view(pa.int64())
     numbers = values.cast(pa.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
+
+
+def number_of(value: Any, kind: pa.DataType) -> float:
+    """Return a value in Spark's internal representation as the number of :func:`numbers_of`.
+
+    >>> number_of(1, pa.date32()), number_of(5, pa.int32())
+    (86400000000.0, 5.0)
+    """
+    return float(value) * (_DAY if pa.types.is_date32(kind) else 1)
 
 
 def value_text(value: pa.Scalar) -> str:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from xskip.engine.decision import Evidence, ScanTrace
 from xskip.expressions.condition_reasons import Cause
 from xskip.expressions.evaluate import to_mask
+from xskip.expressions.intervals import Interval, interval_of
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.snapshot import Snapshot
@@ -127,7 +128,9 @@ class ScanFiles:
         values = self._proved(frozenset({definition.key})).indexes[definition.key].values
         low, high = bounds_of_files(values)
         at = pa.array(self.ordinals, mask=self.ordinals < 0)
-        files = PicturedFiles(self.classes(), low.take(at), high.take(at))
+        decoded = self._trace.decoded
+        interval = interval_of(decoded, definition.columns[0]) if decoded is not None else Interval()
+        files = PicturedFiles(self.classes(), low.take(at), high.take(at), interval)
         return FilePicture.of(files, definition.columns[0], str(definition), kind, has_values=has_values)
 
     def _bounded(self) -> list[tuple[IndexDefinition, str]]:
