@@ -158,8 +158,21 @@ def test_a_base_location_on_another_file_system(dataset: str) -> None:
 
 def test_a_symbolic_link(dataset: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(dataset)
-    with pytest.raises(NeedsSpark, match="symbolic link"):
-        open_without_spark(make_parser().parse_args(["describe", str(tmp_path / "link")]))
+    for path in (f"{tmp_path}/link", f"file:{tmp_path}/link", f"file://{tmp_path}/link"):
+        with pytest.raises(NeedsSpark, match="symbolic link"):
+            open_without_spark(make_parser().parse_args(["describe", path]))
+    for path in (f"file:{dataset}", f"file://{dataset}"):
+        assert open_without_spark(make_parser().parse_args(["describe", path])).describe().dataset == dataset
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_form_of_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The flag --format is the form of what list prints, and the format of the data files of other commands."""
+    assert main(["list", f"{tmp_path}/none", "--format", "json"]) == 2
+    assert '"error"' in capsys.readouterr().out
+    assert main(["refresh", f"{tmp_path}/none", "--format", "json"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err[:7]) == ("", "xskip: ")
 
 
 @pytest.mark.parametrize("variable", ["HADOOP_CONF_DIR", "YARN_CONF_DIR"])

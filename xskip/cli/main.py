@@ -91,8 +91,10 @@ def _told(error: Exception, words: Sequence[str]) -> XskipError:
 
 def _wants_json(words: Sequence[str]) -> bool:
     """Return whether the words of a command ask for JSON, also if they are not valid."""
-    asked = {"--json", "--output=json", "--format=json"} & set(words)
-    return bool(asked) or not {("--output", "json"), ("--format", "json")}.isdisjoint(pairwise(words))
+    # --format is the form of the output of list, and the format of the data files of all other commands
+    names = ("--output", "--format") if words[:1] == ["list"] else ("--output",)
+    asked = {"--json", *(f"{name}=json" for name in names)}
+    return not asked.isdisjoint(words) or any((name, "json") in pairwise(words) for name in names)
 
 
 def _show_error(error: XskipError, *, as_json: bool) -> None:

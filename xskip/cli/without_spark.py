@@ -42,7 +42,7 @@ _runs_one_command = False
 
 
 class NeedsSpark(Exception):  # noqa: N818 - it is no error, and no user meets it
-    """What a command shows depends on a session of Spark, for the reason in the text."""
+    """Signal that the result of a command depends on a session of Spark; the text is the reason."""
 
 
 def declare_command_process() -> None:
@@ -156,19 +156,25 @@ def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], settin
 
 def _check_place(path: str, base: str) -> None:
     """Raise NeedsSpark if only Spark or Hadoop knows the file system or the names of a path."""
-    if "://" in path or "://" in base:
-        if base and _authority(path) != _authority(base):
-            raise NeedsSpark("the base location is on another file system")
+    if base and _authority(path) != _authority(base):
+        raise NeedsSpark("the base location is on another file system")
+    if _authority(path):
         return
+    if not path.startswith("file:"):
+        _check_default_file_system()
+    local = os.path.abspath(path.removeprefix("file:").replace("///", "/", 1))
+    if os.path.realpath(local) != local:
+        raise NeedsSpark("the path has a symbolic link")
+
+
+def _check_default_file_system() -> None:
+    """Raise NeedsSpark if the configuration of Hadoop can name another file system than the local one."""
     for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         if os.environ.get(variable):
             raise NeedsSpark(f"{variable} can name another default file system")
     for name in ("core-site.xml", "spark-env.sh"):
         for file in _files_of_conf(name):
             raise NeedsSpark(f"{file} can name another default file system")
-    local = os.path.abspath(path.removeprefix("file:"))
-    if os.path.realpath(local) != local:
-        raise NeedsSpark("the path has a symbolic link")
 
 
 def _authority(path: str) -> str:
