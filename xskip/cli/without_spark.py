@@ -88,7 +88,7 @@ def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) ->
 
 def status(arguments: argparse.Namespace) -> IndexStatus:
     """Return the state of the index that the arguments name, or raise NeedsSpark."""
-    from xskip.standalone.store import KNOWN_FORMATS
+    from xskip.standalone.spark_reading import KNOWN_FORMATS
 
     opened = open_without_spark(arguments, reads=True)
     recorded = opened.snapshot.read_profile

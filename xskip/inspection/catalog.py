@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xskip.inspection.description import dataset_of
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import IndexList, ListedIndex
 
@@ -14,7 +15,7 @@ def index_list(found: Iterable[tuple[Snapshot, str]]) -> IndexList:
     """Return the list of indexes, given as snapshots with their directories, in the order of their datasets' names."""
     listed = (
         ListedIndex(
-            snapshot.record.root if snapshot.record else snapshot.table_identifier,
+            dataset_of(snapshot),
             directory,
             snapshot.rows,
             tuple(str(definition) for definition, _ in snapshot.indexes),

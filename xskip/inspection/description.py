@@ -12,7 +12,18 @@ from xskip.results.index_usage import DatasetUsage, IndexUsage
 from xskip.types.datatypes import Storage as StorageType
 from xskip.types.datatypes import value_type
 
-__all__ = ["describe"]
+__all__ = ["dataset_of", "describe", "metadata_bytes"]
+
+
+def dataset_of(snapshot: Snapshot) -> str:
+    """Return the root of the dataset, or what another program has written in its place."""
+    return snapshot.record.root if snapshot.record else snapshot.table_identifier
+
+
+def metadata_bytes(snapshot: Snapshot, storage: Storage, directory: str) -> int:
+    """Return the size of the metadata files of a snapshot."""
+    live = set(snapshot.live.names)
+    return sum(entry.size for entry in storage.list(directory) if entry.name in live)
 
 
 def describe(
@@ -21,7 +32,6 @@ def describe(
     """Return the description of an index; ``fmt`` is the format of the files if no record tells it."""
     record = snapshot.record
     usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
-    live = set(snapshot.live.names)
     return IndexDescription(
         dataset=location.root,
         location=location.directory,
@@ -29,7 +39,7 @@ def describe(
         version=snapshot.version,
         commit=record.number if record else 0,
         files=snapshot.rows,
-        metadata_bytes=sum(entry.size for entry in storage.list(location.directory) if entry.name in live),
+        metadata_bytes=metadata_bytes(snapshot, storage, location.directory),
         partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
         indexes=tuple(_info(snapshot, d, s, usage.of(str(d))) for d, s in snapshot.indexes),
         scans=usage.scans,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from xskip.errors import IndexDeletedError, XskipError
 from xskip.hints import Call, Words, joined
+from xskip.inspection.description import dataset_of, metadata_bytes
 from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.definition_copy import read_copy
 from xskip.metadatastore.filesystem import Storage
@@ -69,17 +70,15 @@ class Survey:
         return _Found(replace(index, status=status, problem=status.problem if status else ""))
 
     def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
-        record = snapshot.record
         profile = snapshot.read_profile
-        live = set(snapshot.live.names)
         return IndexOverview(
-            dataset=record.root if record else snapshot.table_identifier,
+            dataset=dataset_of(snapshot),
             location=directory,
             format=profile.format if profile else "",
             files=snapshot.rows,
             indexes=tuple(str(definition) for definition, _ in snapshot.indexes),
-            metadata_bytes=sum(entry.size for entry in self.storage.list(directory) if entry.name in live),
-            commit=record.created if record else None,
+            metadata_bytes=metadata_bytes(snapshot, self.storage, directory),
+            commit=snapshot.record.created if snapshot.record else None,
         )
 
     def _deleted(self, directories: tuple[str, ...]) -> Iterator[IndexOverview]:

@@ -25,7 +25,7 @@ _MAX_DIRECTORIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search has found, in the order of the names."""
+    """The result of a search, in the order of the names."""
 
     #: The directories that hold the metadata of an index.
     indexes: tuple[str, ...]

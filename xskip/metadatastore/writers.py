@@ -1,4 +1,4 @@
-"""Who commits: the user, the application and the versions of a process, as commit records name them."""
+"""The writers of commits: the user, the application and the versions of a process, as commit records name them."""
 
 from __future__ import annotations
 

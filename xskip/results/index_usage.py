@@ -1,4 +1,4 @@
-"""How the queries of a process have used the indexes of a dataset."""
+"""The use of the indexes of a dataset by the queries of a process."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ from xskip.results.scan_source import ScanSource
 from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
 from xskip.standalone.selection import Predicate, StandaloneSelection, Unused
-from xskip.standalone.store import KNOWN_FORMATS, Store, list_data
+from xskip.standalone.spark_reading import KNOWN_FORMATS, problem_in_spark
+from xskip.standalone.store import Store, list_data
 
 __all__ = ["FileChoice"]
 
@@ -61,18 +62,10 @@ class FileChoice:
         if not problem:
             selection = StandaloneSelection(columns, profile, time_zone)
             skip, unused = selection.skipped(wanted)
-            is_exact = not unused and selection.is_exact(wanted) and _serves_spark(snapshot, location, fmt)
+            is_exact = not unused and selection.is_exact(wanted) and problem_in_spark(snapshot, location) == ""
         fresh, _ = compare_files(listed, snapshot.load(()).files)
         # Spark rules out files that the index does not know by partition values, and by filters that are never TRUE
         return FileChoice(_kept(columns, skip, unused, problem), is_exact and not len(fresh))
-
-
-def _serves_spark(snapshot: Snapshot, location: IndexLocation, fmt: str) -> bool:
-    """Return whether queries in Spark with its default settings use the index."""
-    recorded = snapshot.read_profile
-    if recorded is None or not recorded.is_plain:
-        return False
-    return not snapshot.reason_unusable(location, ReadProfile.of(fmt, {}, {}))
 
 
 def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileList:

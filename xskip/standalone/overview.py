@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from xskip.data_systems import system_of
 from xskip.inspection.file_comparison import compare_with_files
 from xskip.inspection.overview import Survey
-from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_status import IndexStatus
 from xskip.results.overview import Overview
-from xskip.standalone.store import KNOWN_FORMATS, Store, list_data
+from xskip.standalone.spark_reading import problem_in_spark
+from xskip.standalone.store import Store, list_data
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -35,13 +35,9 @@ class _Comparison:
     def status(self, snapshot: Snapshot, root: str, directory: str) -> IndexStatus | None:
         """Return the state of an index in comparison with the files of its dataset; None for pieces of other kinds."""
         recorded = snapshot.read_profile
-        fmt = recorded.format if recorded else "parquet"
-        system = system_of(fmt)
+        system = system_of(recorded.format) if recorded else None
         if system and not system.has_files:
             return None
         store = Store.of(root, self.filesystem if "://" in root else None)
-        problem = ""
-        if fmt in KNOWN_FORMATS and (recorded is None or recorded.is_plain):
-            location = IndexLocation(root, directory, store.path)
-            problem = snapshot.reason_unusable(location, ReadProfile.of(fmt, {}, {}))
-        return compare_with_files(snapshot, list_data(store), problem)
+        problem = problem_in_spark(snapshot, IndexLocation(root, directory, store.path))
+        return compare_with_files(snapshot, list_data(store), problem or "")

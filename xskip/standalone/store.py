@@ -18,10 +18,7 @@ from xskip.paths import check_path
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-__all__ = ["KNOWN_FORMATS", "ArrowStorage", "Store", "list_data"]
-
-#: The formats of whose files it is known without Spark how Spark reads them.
-KNOWN_FORMATS = ("parquet", "avro")
+__all__ = ["ArrowStorage", "Store", "list_data"]
 
 _CHECK = "check the storage and the permissions of this user, and try again"
 
