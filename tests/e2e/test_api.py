@@ -293,7 +293,7 @@ def test_results_are_frozen_and_have_a_text_form(spark: SparkSession, path: str,
             setattr(result, dataclasses.fields(result)[0].name, None)
         assert type(result).__name__ in repr(result) or repr(result) == str(result)
         html = result._repr_html_()
-        assert html.startswith("<table>")
+        assert html.startswith('<div class="xskip-result')
         assert html.count("<tr>") == html.count("</tr>") > 1
     _, described, status, kept, listed, dropped = map(str, results)
     assert "files added  3" in str(refreshed)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,8 +36,9 @@ addEventListener('load', () => {
   }
   const out = document.createElement('pre')
   out.id = 'measured'
-  out.textContent = JSON.stringify([document.documentElement.scrollWidth, document.documentElement.scrollHeight, found])
-  document.body.appendChild(out)
+  const size = [document.documentElement.scrollWidth, document.body.getBoundingClientRect().bottom]
+  out.textContent = JSON.stringify([...size, found])
+  parent.document.body.appendChild(out)
 })
 </script>
 """
@@ -78,7 +80,11 @@ def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int 
 
     page, measured, shot = folder / f"{mode}.html", folder / f"{mode}-measured.html", folder / f"{mode}.png"
     page.write_text(html, encoding="utf-8")
-    measured.write_text(html.replace("</body>", f"{_MEASURE}</body>"), encoding="utf-8")
+    # Chromium's window is at least 500 pixels wide, so a frame measures the page at the width.
+    frame = escape(html.replace("</body>", f"{_MEASURE}</body>"))
+    style = f"border: 0; width: {width}px; height: {height}px"
+    outer = f'<!doctype html><body style="margin: 0"><iframe style="{style}" srcdoc="{frame}"></iframe></body>'
+    measured.write_text(outer, encoding="utf-8")
     dumped = _run(folder, mode, (width, height), "--dump-dom", measured.as_uri())
     found = re.search(r'<pre id="measured">(.*?)</pre>', dumped, re.DOTALL)
     assert found, f"Chromium has not measured the page: {dumped[:2000]}"

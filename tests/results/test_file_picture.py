@@ -225,7 +225,7 @@ def test_the_html_has_pictures_with_texts_and_needs_nothing_else() -> None:
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
     selectors = re.findall(r"([^{}]+)\{[^{}]*\}", style)
     assert len(selectors) > 10
-    assert all(each.strip().startswith(".xskip-report") for rule in selectors for each in rule.split(","))
+    assert all(each.strip().startswith(".xskip-result") for rule in selectors for each in rule.split(","))
 
 
 def test_bars_without_a_picture_have_a_legend() -> None:

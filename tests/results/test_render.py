@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xskip.results.index_status import IndexStatus
-from xskip.results.render import html_page, html_table, human_bytes, part_of_bytes, percentage, text_table
+from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import ScanReport, SkippingReport
 
@@ -83,16 +83,7 @@ def test_a_table_without_rows_is_its_header() -> None:
     assert text_table(["name", "n"], []).split("\n") == ["name  n", "----  -"]
 
 
-def test_html_is_escaped_and_numbers_are_marked() -> None:
-    number = '<td class="n" style="text-align: right">'
-    assert html_table(["<x>"], [["<script>&'\"", 1000, 0.5, True]]).splitlines() == [
-        "<table>",
-        "<thead><tr><th>&lt;x&gt;</th></tr></thead>",
-        "<tbody>",
-        f"<tr><td>&lt;script&gt;&amp;&#39;&#34;</td>{number}1,000</td>{number}0.50</td><td>True</td></tr>",
-        "</tbody>",
-        "</table>",
-    ]
+def test_pages_have_an_escaped_title() -> None:
     page = html_page("a < b", "<p>body</p>")
     assert "<title>a &lt; b</title>" in page
     assert "<h1>a &lt; b</h1>\n<p>body</p>\n</body>\n</html>" in page

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.results.browser import WIDTH, Element, Page, contrast, needs_chromium, rendered
 from tests.results.reports import report_of_days
+from tests.results.samples import samples
+from xskip.results.render import html_page
 from xskip.results.report_html import COLOURS
 
 pytestmark = needs_chromium
@@ -125,3 +128,26 @@ def test_numbers_are_right_aligned(page: Page) -> None:
     names = [each for each in cells if each.text in ("clause", "ts > ?")]
     assert len(names) == 2
     assert max(each.left for each in names) - min(each.left for each in names) < 1, f"see {page.shot}"
+
+
+@pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 400)])
+def test_results_fit_beside_each_other_on_one_page(tmp_path: Path, mode: str, width: int) -> None:
+    """[REP-P-6] [REP-P-10]"""
+    results = samples("/lake/warehouse/sensors/raw/events-by-day", "departure_time")
+    body = "<hr>".join(each._repr_html_() for each in results)
+    page = rendered(
+        html_page("results", f'<p class="xs-next">the page itself</p>{body}', is_broad=True),
+        tmp_path,
+        mode,
+        14_000,
+        width,
+    )
+    assert page.width <= width, f"see {page.shot}"
+    texts = [each for each in page.elements if each.text and each.tag not in ("style", "title", "desc")]
+    seen = [each for each in texts if 0 <= each.left < each.right <= width]
+    assert {"Build of the index", "call refresh()", "Savings of the session", "Replay"} <= {each.text for each in seen}
+    poor = [(each.text, round(contrast(page.box(each)), 1)) for each in seen if contrast(page.box(each)) < 4.5]
+    assert poor == [], f"see {page.shot}"
+    # the styles of results do not reach the page around them
+    (own,) = [each for each in texts if each.text == "the page itself"]
+    assert own.left == next(each.left for each in texts if each.text == "results"), f"see {page.shot}"

@@ -22,7 +22,8 @@ from xskip.api.session import configure, disable, enable
 from xskip.cli.sessions import started
 from xskip.errors import DatasetError, StorageError, error_text
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.results.render import html_page, html_table, human_bytes, text_table
+from xskip.results.render import html_page, human_bytes, text_table
+from xskip.results.result_view import ResultView, TableView, result_html
 from xskip.results.skipping_report import SkippingReport
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
         rows, reports = _compare(spark, file_format, path)
         all_equal = all_equal and all(row[-1] == "yes" for row in rows)
         _say(text_table(_HEADERS, rows))
-        body.append(f"<h2>{file_format}</h2>{html_table(_HEADERS, rows)}")
+        body.append(result_html(ResultView(file_format, tables=(TableView(_HEADERS, rows),))))
         for (title, _), report in zip(_QUERIES, reports, strict=True):
             body.append(f"<h3>{title}</h3>{report._repr_html_()}")
     page = root / "report.html"

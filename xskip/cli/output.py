@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from xskip.hints import in_shell_words
-from xskip.results.render import shell_text
+from xskip.results.result_view import shell_text
 
 __all__ = ["show"]
 

@@ -12,7 +12,8 @@ from xskip.api.session import enable
 from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
 from xskip.quixlake.results import LakeTable, TimeRange, shown_key
-from xskip.results.render import shell_text, text_table
+from xskip.results.render import text_table
+from xskip.results.result_view import shell_text
 from xskip.settings import seconds_of
 
 if TYPE_CHECKING:

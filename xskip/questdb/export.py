@@ -33,7 +33,8 @@ from xskip.questdb_files.database import Database
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
-from xskip.results.render import KeyValueView, human_bytes
+from xskip.results.render import human_bytes
+from xskip.results.result_view import KeyValueView
 from xskip.spark.bridge.sessions import active_session, clone_session
 from xskip.spark.query.spark_engine import engine_of
 from xskip.spark.questdb.cold_columns import layout_of
@@ -118,6 +119,9 @@ class ExportResult(KeyValueView):
     seconds: float
     changed: tuple[str, ...]
     drop_statement: str
+
+    def _caption(self) -> str:
+        return "Export of the table"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [

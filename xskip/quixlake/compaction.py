@@ -25,7 +25,7 @@ from xskip.quixlake.names import METADATA, RAW, topic_folder
 from xskip.quixlake.overlaps import mixed
 from xskip.quixlake.sink import Sink
 from xskip.quixlake.topic_source import TopicSource
-from xskip.results.render import KeyValueView
+from xskip.results.result_view import KeyValueView
 from xskip.spark.query.spark_engine import engine_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ class CompactionResult(KeyValueView):
     added: int
     messages: int
     index_files: tuple[int, int]
+
+    def _caption(self) -> str:
+        return "Compaction of the topic"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         merged = f"{self.index_files[0]} -> {self.index_files[1]}"

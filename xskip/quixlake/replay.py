@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +26,8 @@ from xskip.quixlake.replay_pace import Clock, Pacer, SystemClock
 from xskip.quixlake.replay_progress import Progress, SavedState, load_state
 from xskip.quixlake.replay_sink import write_to_kafka
 from xskip.quixlake.replay_targets import CallbackTarget, KafkaTarget, Message, Target, messages_of
+from xskip.quixlake.results import shown_key
+from xskip.results.result_view import KeyValueView
 from xskip.spark.bridge.sessions import active_session
 
 if TYPE_CHECKING:
@@ -111,8 +113,8 @@ class ReplayOptions:
         return (self.speed, self.timestamps, self.state, self.stop) == (None, "current", None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplayResult(KeyValueView):
     """The result of a replay.
 
     Attributes
@@ -131,6 +133,20 @@ class ReplayResult:
     stopped: bool
     confirmed: Mapping[StreamId, int]
     seconds: float
+
+    def _caption(self) -> str:
+        return "Replay"
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            *([("stopped", "by the event, before the last message")] if self.stopped else []),
+            ("messages", self.messages),
+            ("seconds", self.seconds),
+            *(
+                ("confirmed", f"{shown_key(topic)}, partition {partition}: up to offset {offset:,}")
+                for (topic, partition), offset in self.confirmed.items()
+            ),
+        ]
 
 
 class Replay:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.results.render import KeyValueView, ShownTable, html_table, human_bytes, text_table
+from xskip.results.render import human_bytes
+from xskip.results.result_view import KeyValueView, ShownTable, TableView
 
 if TYPE_CHECKING:
     import datetime
@@ -98,15 +99,14 @@ class LakeTable(ShownTable):
         found = {name: shown[name].to_pylist() for name in shown.column_names}
         return {name: [*map(shown_key, values)] if name in _KEYS else values for name, values in found.items()}
 
-    def __str__(self) -> str:
-        columns = self._columns()
-        rows = list(zip(*columns.values(), strict=True))
-        more = [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
-        return "\n".join([self.headline, *([text_table(list(columns), rows)] if rows else []), *more])
+    def _caption(self) -> str:
+        return f"{self.what[:1].upper()}{self.what[1:]} of the lake"
 
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        return f"<p>{self.headline}</p>" + html_table(list(columns), list(zip(*columns.values(), strict=True)))
+    def _lead(self) -> str:
+        return self.headline
+
+    def _table(self) -> TableView:
+        return replace(ShownTable._table(self), more=max(0, len(self) - _SHOWN))
 
 
 def shown_key(key: str | None) -> str:
@@ -141,6 +141,9 @@ class TimeRange(KeyValueView):
     start: datetime.datetime | None
     end: datetime.datetime | None
     unknown: int
+
+    def _caption(self) -> str:
+        return "Times of the segments"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [("start", self.start), ("end", self.end), ("segments without timestamps", self.unknown)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from xskip.quixlake.manifests import Manifest, batch_name
 from xskip.quixlake.message_frame import message_frame
 from xskip.quixlake.names import SegmentName
 from xskip.quixlake.stream import start_stream
+from xskip.results.render import human_bytes
+from xskip.results.result_view import KeyValueView
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
@@ -80,8 +83,8 @@ class SinkOptions:
             raise SettingError("a limit is out of range", found=found, expected="max_millis >= 0, index_rows <= 1000")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteResult(KeyValueView):
     """The additions of a write to the lake.
 
     Attributes
@@ -100,6 +103,17 @@ class WriteResult:
     segments: int
     rows: int
     size: int
+
+    def _caption(self) -> str:
+        return "Write to the lake"
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            *([] if self.is_new else [("nothing added", "an earlier write has committed this batch")]),
+            ("segments", self.segments),
+            ("messages", self.rows),
+            ("size", human_bytes(self.size)),
+        ]
 
 
 class Sink:

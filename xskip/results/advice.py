@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from xskip.results.render import ShownTable
+from xskip.results.result_view import ShownTable
 
 __all__ = ["Action", "Advice", "AdviceList"]
 
@@ -58,6 +58,9 @@ class AdviceList(ShownTable):
     def __iter__(self) -> Iterator[Advice]:
         return iter(self.advice)
 
+    def _caption(self) -> str:
+        return f"Advice on the indexes of {self.dataset}"
+
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "action": [each.action for each in self.advice],
@@ -65,5 +68,8 @@ class AdviceList(ShownTable):
             "advice": [each.text for each in self.advice],
         }
 
+    def _lead(self) -> str:
+        return "" if self.advice else "no advice: nothing tells against the indexes"
+
     def __str__(self) -> str:
-        return "\n".join(map(str, self.advice)) or "no advice: nothing tells against the indexes"
+        return "\n".join(map(str, self.advice)) or self._lead()

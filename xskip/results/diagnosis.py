@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from xskip.results.render import ShownTable
+from xskip.results.render import StateText
+from xskip.results.result_view import ShownTable
 
 __all__ = ["Check", "Diagnosis", "State"]
 
 State = Literal["ok", "warning", "failure"]
+_LEVELS: Mapping[State, str] = {"ok": "good", "warning": "warning", "failure": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,13 @@ class Diagnosis(ShownTable):
         """Return whether no check failed; warnings do not count."""
         return all(check.state != "failure" for check in self.checks)
 
+    def _caption(self) -> str:
+        return "Checks of xskip"
+
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "check": [check.name for check in self.checks],
-            "state": [check.state for check in self.checks],
+            "state": [StateText(check.state, _LEVELS[check.state]) for check in self.checks],
             "found": [check.found for check in self.checks],
             "advice": [check.advice for check in self.checks],
         }

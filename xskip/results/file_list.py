@@ -12,7 +12,8 @@ import pyarrow as pa
 from xskip.errors import ArgumentError, did_you_mean, or_none, shown
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.paths import check_path
-from xskip.results.render import html_table, part_of_bytes, text_table
+from xskip.results.render import part_of_bytes, text_table
+from xskip.results.result_view import ResultView, ShownResult, TableView
 from xskip.results.scan_source import ScanSource
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _SHOWN = 10
 _AUTHORITY = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class FileList:
+@dataclass(frozen=True, slots=True, repr=False)
+class FileList(ShownResult):
     """The files that a query must read, in the order of their names.
 
     Iteration yields the paths.
@@ -73,9 +74,12 @@ class FileList:
         lines = [self._summary(), *([text_table(_HEADERS, shown)] if shown else [])]
         return "\n".join([*lines, *([f"… and {more:,} more"] if more else []), *self._remarks()])
 
-    def _repr_html_(self) -> str:
-        remarks = [[remark] for remark in (self._summary(), *self._remarks())]
-        return html_table([""], remarks) + html_table(_HEADERS, self._rows(_SHOWN))
+    def _view(self) -> ResultView:
+        shown = self._rows(_SHOWN)
+        tables = (TableView(_HEADERS, shown, more=len(self) - len(shown)),) if shown else ()
+        return ResultView(
+            "Files that the query must read", self._summary(), tables=tables, remarks=tuple(self._remarks())
+        )
 
     @property
     def names(self) -> list[str]:

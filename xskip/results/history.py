@@ -8,7 +8,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from xskip.hints import Call, Words
-from xskip.results.render import KeyValueView, ShownTable, human_bytes
+from xskip.results.render import human_bytes
+from xskip.results.result_view import AdvisedValue, KeyValueView, ShownTable
 
 __all__ = ["AdoptionResult", "Commit", "History", "VacuumResult"]
 
@@ -92,6 +93,9 @@ class History(ShownTable):
         """Return the commits as plain Python values, such as for JSON."""
         return {"location": self.location, "commits": [commit.to_dict() for commit in self.commits]}
 
+    def _caption(self) -> str:
+        return f"Commits of the index in {self.location}"
+
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "commit": [each.number for each in self.commits],
@@ -135,6 +139,9 @@ class VacuumResult(KeyValueView):
     kept: tuple[str, ...]
     dry_run: bool
 
+    def _caption(self) -> str:
+        return "Files that the index does not need"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         verb = "would remove" if self.dry_run else "removed"
         return [
@@ -170,11 +177,14 @@ class AdoptionResult(KeyValueView):
     changed: int
     missing: int
 
+    def _caption(self) -> str:
+        return "Adoption of the index"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("location", self.location),
             ("former root", self.former),
             ("files adopted", self.adopted),
             ("changed or gone", self.changed),
-            ("missing", Words("{:,}, {}", self.missing, Call("refresh")) if self.missing else 0),
+            ("missing", AdvisedValue(self.missing, Words("{}", Call("refresh"))) if self.missing else 0),
         ]

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from xskip.hints import Call, Method, Phrase, Words
 from xskip.metadata.table import EXPRESSION, SETTINGS
-from xskip.results.render import KeyValueView, html_table, human_bytes
+from xskip.results.render import SizeText, StateText, human_bytes
+from xskip.results.result_view import AdvisedValue, KeyValueView, ResultView, TableView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ class IndexDescription(KeyValueView):
             ("partitions", ", ".join(self.partitions) or "none"),
         ]
 
-    def _rows(self) -> list[tuple[str, str, str, str, str, str]]:
+    def _rows(self) -> list[tuple[str, str, str, SizeText | None, str, str]]:
         """Return for each index its type, its columns, its parameters, its size, its cost and its use."""
         rows = []
         for index in self.indexes:
@@ -125,7 +126,7 @@ class IndexDescription(KeyValueView):
             params = ", ".join(
                 f"{k.rpartition('.')[2]}={v}" for k, v in index.params if k not in (EXPRESSION, SETTINGS)
             )
-            size = "" if index.bytes is None else human_bytes(index.bytes)
+            size = None if index.bytes is None else human_bytes(index.bytes)
             cost = "" if index.seconds is None else f"built in {_duration(index.seconds)}"
             rows.append((index.name, typed, params, size, cost, self._use_of(index)))
         return rows
@@ -135,12 +136,15 @@ class IndexDescription(KeyValueView):
         indexes = [{**asdict(index), "params": dict(index.params)} for index in self.indexes]
         return {**asdict(self), "indexes": indexes}
 
+    def _caption(self) -> str:
+        return "Description of the index"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [*self._general(), *((name, "  ".join(filter(None, rest))) for name, *rest in self._rows())]
 
-    def _repr_html_(self) -> str:
+    def _view(self) -> ResultView:
         headers = ["index", "columns", "parameters", "size", "cost", "use"]
-        return html_table(["", ""], self._general()) + html_table(headers, self._rows())
+        return ResultView.of_pairs(self._caption(), self._general(), [TableView(headers, self._rows())])
 
     def _use_of(self, index: IndexInfo) -> str:
         if not self.scans:
@@ -223,18 +227,26 @@ class IndexStatus(KeyValueView):
         files = [{"name": name, "version": version} for name, version in self.metadata_files]
         return {**asdict(self), "metadata_files": files, "up_to_date": self.up_to_date}
 
+    def _caption(self) -> str:
+        return "State of the index"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))
         return [
             ("version", Words("{} ({})", versions, _VERSIONS[self.version]) if versions else "no metadata files"),
             ("files indexed", self.indexed),
             *change_rows(self.missing, self.stale, self.changed, len(self.unreadable)),
-            ("up to date", Words("no, {}", self.remedy) if self.remedy else "yes"),
+            ("up to date", self._state()),
             *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
             *(("for example", path) for path in self.unknown_path_examples),
             *(("error", f"{path}: {reason}") for path, reason in self.unreadable[:_MAX_UNREADABLE]),
             *([("problem", self.problem)] if self.problem else []),
         ]
+
+    def _state(self) -> StateText | AdvisedValue:
+        if not self.remedy:
+            return StateText("yes", "good")
+        return AdvisedValue(StateText("no", "bad" if self.problem else "warning"), self.remedy)
 
     @property
     def remedy(self) -> str:

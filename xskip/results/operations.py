@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xskip.results.render import KeyValueView, ShownTable, human_bytes
+from xskip.results.render import human_bytes
+from xskip.results.result_view import KeyValueView, ShownTable
 
 __all__ = [
     "ColumnChange",
@@ -71,6 +72,9 @@ class RefreshResult(KeyValueView):
     reread: tuple[str, ...] = ()
     rebuilt: bool = False
 
+    def _caption(self) -> str:
+        return "Build of the index"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [
             *([("built again", "after an overwrite of the dataset")] if self.rebuilt else []),
@@ -129,6 +133,9 @@ class EnsureResult(KeyValueView):
         indexes = self.indexes_added or self.indexes_replaced or self.indexes_removed
         return bool(indexes or self.added or self.removed)
 
+    def _caption(self) -> str:
+        return "Changes of the index" + (" (dry run)" if self.dry_run else "")
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         indexes = {"added": self.indexes_added, "replaced": self.indexes_replaced, "removed": self.indexes_removed}
         if self.problem:
@@ -153,6 +160,9 @@ class DropResult(KeyValueView):
     location: str
     metadata_files: int
 
+    def _caption(self) -> str:
+        return "Removal of the index"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [("dropped", self.location), ("metadata files", self.metadata_files)]
 
@@ -165,6 +175,9 @@ class RemovalResult(KeyValueView):
     removed: tuple[str, ...]
     files: int
     seconds: float
+
+    def _caption(self) -> str:
+        return "Removal of indexes"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
@@ -216,6 +229,9 @@ class MigrationResult(KeyValueView):
     columns: tuple[ColumnChange, ...] = ()
     problem: str = ""
 
+    def _caption(self) -> str:
+        return "Migration of the metadata" + (" (dry run)" if self.dry_run else "")
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("location", self.location),
@@ -236,6 +252,9 @@ class RotationResult(KeyValueView):
     metadata_files: int
     labels: tuple[str, ...]
     seconds: float
+
+    def _caption(self) -> str:
+        return "Rotation of the keys"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
@@ -271,6 +290,9 @@ class OptimizeResult(KeyValueView):
     bytes_after: int
     seconds: float
 
+    def _caption(self) -> str:
+        return "Merge of the metadata files"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("location", self.location),
@@ -303,8 +325,11 @@ class IndexList(ShownTable):
     def __iter__(self) -> Iterator[ListedIndex]:
         return iter(self.indexes)
 
-    def __str__(self) -> str:
-        return ShownTable.__str__(self) if self.indexes else "no index"
+    def _caption(self) -> str:
+        return "Indexes"
+
+    def _lead(self) -> str:
+        return "" if self.indexes else "no index"
 
     def _columns(self) -> dict[str, list[Any]]:
         return {

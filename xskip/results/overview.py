@@ -9,7 +9,8 @@ from typing import Any
 
 from xskip.results.index_status import IndexStatus
 from xskip.results.prometheus import gauges_text
-from xskip.results.render import ShownTable, html_page, human_bytes, render_html, time_text
+from xskip.results.render import html_page, human_bytes, render_html, time_text
+from xskip.results.result_view import ShownTable
 
 __all__ = ["IndexOverview", "Overview"]
 
@@ -140,9 +141,13 @@ class Overview(ShownTable):
     def __iter__(self) -> Iterator[IndexOverview]:
         return iter(self.indexes)
 
+    def _caption(self) -> str:
+        return f"Indexes below {self.location}"
+
+    def _lead(self) -> str:
+        return "" if self.indexes else "no index"
+
     def __str__(self) -> str:
-        if not self.indexes:
-            return "no index"
         problems = [f"{each.dataset}: {each.problem}" for each in self.indexes if each.problem]
         return "\n".join([ShownTable.__str__(self), *(["", *problems] if problems else [])])
 
@@ -171,13 +176,13 @@ class Overview(ShownTable):
         }
 
     def _repr_html_(self) -> str:
-        return render_html("overview.html", **self._view())
+        return render_html("overview.html", **self._figures())
 
     def to_html(self) -> str:
         """Return the overview as a complete HTML page, without scripts and references."""
-        return html_page(f"Indexes below {self.location}", self._repr_html_())
+        return html_page(self._caption(), self._repr_html_(), is_broad=True)
 
-    def _view(self) -> dict[str, Any]:
+    def _figures(self) -> dict[str, Any]:
         fresh = len(self.indexes) - len(self.outdated)
         return {
             "indexes": [*self.outdated, *(each for each in self.indexes if each.is_fresh)],

@@ -1,4 +1,4 @@
-"""Rendering of tables as aligned text and as HTML."""
+"""Rendering of values and tables as aligned text, and of templates as HTML."""
 
 from __future__ import annotations
 
@@ -7,35 +7,59 @@ from datetime import datetime, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from xskip.hints import in_shell_words
-
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Environment
 
 __all__ = [
-    "KeyValueView",
-    "ShownTable",
+    "SizeText",
+    "StateText",
+    "cell_text",
     "html_page",
-    "html_table",
     "human_bytes",
+    "is_quantity",
     "part_of_bytes",
     "percentage",
     "render_html",
-    "shell_text",
+    "text_of_pairs",
     "text_table",
     "time_text",
 ]
 
 
-def human_bytes(count: float) -> str:
+class SizeText(str):
+    """The text of a number of bytes, which tables in HTML align like a number."""
+
+    __slots__ = ()
+
+
+class StateText(str):
+    """The text of a state, which HTML marks with a colour.
+
+    >>> StateText("not up to date", "warning").level
+    'warning'
+    """
+
+    __slots__ = ("level",)
+
+    #: How good the state is: ``good``, ``warning`` or ``bad``.
+    level: str
+
+    def __new__(cls, text: str, level: str) -> StateText:
+        """Return a text with its level."""
+        state = super().__new__(cls, text)
+        state.level = level
+        return state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StateText, (str(self), self.level)
+
+
+def human_bytes(count: float) -> SizeText:
     """Return a number of bytes as text with a binary unit, such as ``512 B`` or ``1.5 KiB``."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         # The rounded number decides, so that no text has 1024.0 of a unit.
         if round(abs(count), 1) < 1024 or unit == "TiB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+            return SizeText(f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}")
         count /= 1024
     raise AssertionError("unreachable")
 
@@ -78,7 +102,7 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows as text with aligned columns; columns of numbers are right-aligned."""
     from tabulate import SEPARATING_LINE, DataRow, Line, TableFormat, tabulate
 
-    cells = [[_text(cell) for cell in row] for row in rows]
+    cells = [[cell_text(cell) for cell in row] for row in rows]
     aligned = ["right" if _has_numbers(column) else "left" for column in zip(*rows, strict=True)]
     between = DataRow("", "  ", "")
     layout = TableFormat(None, Line("", "-", "  ", ""), None, None, between, between, 0, None)
@@ -90,14 +114,9 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     )
 
 
-def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as an HTML table in which all text is escaped."""
-    return render_html("table.html", headers=headers, rows=rows)
-
-
-def html_page(title: str, body: str) -> str:
-    """Return a complete HTML page; the title is plain text, the body is HTML."""
-    return render_html("page.html", title=title, body=body)
+def html_page(title: str, body: str, *, is_broad: bool = False) -> str:
+    """Return a complete HTML page; the title is plain text, the body is HTML, which may be broader than a text."""
+    return render_html("page.html", title=title, body=body, width=960 if is_broad else 660)
 
 
 def render_html(template: str, **values: Any) -> str:
@@ -117,68 +136,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"text": _text, "bytes": human_bytes}
-    environment.tests["numeric"] = _is_number
+    environment.filters |= {"text": cell_text, "bytes": human_bytes}
+    environment.tests |= {"numeric": is_quantity, "state": lambda value: isinstance(value, StateText)}
     return environment
 
 
-class KeyValueView:
-    """A mixin that shows the pairs of :meth:`_pairs` as text and HTML."""
-
-    __slots__ = ()
-
-    def _pairs(self) -> Sequence[tuple[str, Any]]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        return _text_of_pairs(self._pairs())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return html_table(["", ""], [(name, _text(value)) for name, value in self._pairs()])
-
-
-class ShownTable:
-    """A mixin that shows the columns of :meth:`_columns` as text and HTML, and converts them to Arrow and pandas."""
-
-    __slots__ = ()
-
-    def _columns(self) -> dict[str, list[Any]]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        columns = self._columns()
-        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        return html_table(list(columns), list(zip(*columns.values(), strict=True)))
-
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
-        return pa.table(self._columns())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame; requires pandas."""
-        return self.to_arrow().to_pandas()
-
-
-def shell_text(result: object) -> str:
-    """Return the text of a result in the words of the command line."""
-    if isinstance(result, KeyValueView):  # some of the pairs are no fields
-        return _text_of_pairs([(name, in_shell_words(value)) for name, value in result._pairs()])
-    return str(in_shell_words(result))
-
-
-def _text_of_pairs(pairs: Iterable[tuple[str, Any]]) -> str:
+def text_of_pairs(pairs: Iterable[tuple[str, Any]]) -> str:
+    """Return pairs of a name and a value as lines with aligned values."""
     from tabulate import tabulate
 
-    cells = [(name, _text(value)) for name, value in pairs]
+    cells = [(name, cell_text(value)) for name, value in pairs]
     return tabulate(cells, tablefmt="plain", disable_numparse=True)
 
 
@@ -188,11 +155,17 @@ def _has_numbers(column: Sequence[Any]) -> bool:
     return bool(known) and all(map(_is_number, known))
 
 
+def is_quantity(cell: Any) -> bool:
+    """Return whether HTML aligns a cell to the right: a number, or the text of a size."""
+    return _is_number(cell) or isinstance(cell, SizeText)
+
+
 def _is_number(cell: Any) -> bool:
     return isinstance(cell, (int, float)) and not isinstance(cell, bool)
 
 
-def _text(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
+    """Return the text of a cell: numbers with separators, an empty text for None."""
     return (
         f"{cell:,}"
         if isinstance(cell, int) and not isinstance(cell, bool)

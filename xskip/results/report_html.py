@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from xskip.results.file_picture import CLASSES, FilePicture
 from xskip.results.render import human_bytes, part_of_bytes, render_html
+from xskip.results.result_view import TableView
 
-__all__ = ["COLOURS", "Bar", "Headline", "ScanView", "TableView", "bar_of", "bytes_of", "report_html"]
+__all__ = ["COLOURS", "Bar", "Headline", "ScanView", "bar_of", "bytes_of", "report_html"]
 
 #: The colours of the classes, which people with colour blindness can distinguish.
 COLOURS: Mapping[str, str] = {
@@ -64,20 +65,6 @@ class Headline:
     of_what: str
     #: Further figures.
     sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableView:
-    """A table of a scan."""
-
-    headers: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    #: Whether the first column has long paths.
-    is_of_files: bool = False
-
-    def is_number(self, column: int) -> bool:
-        """Return whether a column has numbers."""
-        return isinstance(self.rows[0][column], (int, float)) if self.rows else False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 from typing import Any
 
-from xskip.results.render import (
-    ShownTable,
-    html_table,
-    human_bytes,
-    part_of_bytes,
-    percentage,
-    text_table,
-    time_text,
-)
+from xskip.results.render import human_bytes, part_of_bytes, percentage, time_text
+from xskip.results.result_view import ShownTable, TableView
 
 __all__ = ["DatasetSavings", "Savings"]
 
@@ -114,19 +106,18 @@ class Savings(ShownTable):
             "skipped bytes": [each.skipped_bytes for each in self.datasets],
         }
 
-    def _rows(self) -> list[Sequence[Any]]:
-        """Return the rows of the table, with sizes as people read them."""
+    def _caption(self) -> str:
+        return "Savings of the session"
+
+    def _lead(self) -> str:
+        return self.headline
+
+    def _table(self) -> TableView:
+        """Return the table with sizes as people read them."""
         columns = self._columns()
         for name in ("bytes", "skipped bytes"):
             columns[name] = list(map(human_bytes, columns[name]))
-        return list(zip(*columns.values(), strict=True))
-
-    def __str__(self) -> str:
-        rows = self._rows()
-        return "\n".join([self.headline, *([text_table(list(self._columns()), rows)] if rows else [])])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.headline)}</p>{html_table(list(self._columns()), self._rows())}"
+        return TableView(list(columns), list(zip(*columns.values(), strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as plain Python values, such as for a metric.

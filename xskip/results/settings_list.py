@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xskip.results.render import ShownTable
+from xskip.results.result_view import ShownTable
 
 __all__ = ["SettingValue", "SettingsList"]
 
@@ -56,6 +56,9 @@ class SettingsList(ShownTable):
 
     def __iter__(self) -> Iterator[SettingValue]:
         return iter(self.settings)
+
+    def _caption(self) -> str:
+        return "Settings of the session"
 
     def _columns(self) -> dict[str, list[Any]]:
         return {

@@ -14,7 +14,8 @@ from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture
 from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
-from xskip.results.report_html import Headline, ScanView, TableView, bar_of, bytes_of, report_html
+from xskip.results.report_html import Headline, ScanView, bar_of, bytes_of, report_html
+from xskip.results.result_view import TableView
 
 __all__ = ["ScanReport", "SkippingReport"]
 
@@ -176,7 +177,7 @@ class ScanReport:
         )
         tables = (
             TableView(_CLAUSES, self._clauses()),
-            TableView(EXPLANATION_HEADERS, self._explanations(), is_of_files=True),
+            TableView(EXPLANATION_HEADERS, self._explanations()),
         )
         remarks = [f"The index was not used: {self.problem}" if self.problem else ""]
         remarks += [_EVALUATED] if self.evaluated else []
@@ -188,6 +189,9 @@ class ScanReport:
             self.dataset, self.format, self._filter(), bars, picture if isinstance(picture, FilePicture) else None,
             tuple(each for each in tables if each.rows), tuple(filter(None, remarks)),
         )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return SkippingReport((self,))._repr_html_()
 
     def _plain(self) -> dict[str, Any]:
         shown = {

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xskip.hints import Call, Words
 from xskip.results.index_status import change_rows
-from xskip.results.render import KeyValueView
+from xskip.results.result_view import AdvisedValue, KeyValueView
 
 __all__ = ["RepairResult", "ValidationResult", "WrongStatistics"]
 
@@ -73,10 +74,13 @@ class ValidationResult(KeyValueView):
         """Return the paths of the files with wrong statistics, each once, in order."""
         return tuple(sorted({each.path for each in self.wrong}))
 
+    def _caption(self) -> str:
+        return "Statistics compared with the rows of the files"
+
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("files validated", self.files),
-            ("wrong statistics", len(self.wrong)),
+            ("wrong statistics", AdvisedValue(len(self.wrong), Words("{}", Call("repair"))) if self.wrong else 0),
             *change_rows(self.missing, self.stale, self.changed),
             ("seconds", self.seconds),
             *(("not checked", index) for index in self.unchecked),
@@ -110,6 +114,9 @@ class RepairResult(KeyValueView):
     left: tuple[WrongStatistics, ...]
     failed: tuple[str, ...]
     seconds: float
+
+    def _caption(self) -> str:
+        return "Repair of the statistics"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
