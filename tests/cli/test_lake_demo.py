@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.cli.demo_pages import check_page
 from tests.quixlake.lakes import hourly
 from xskip.cli import lake_demo
 from xskip.cli.main import main
@@ -35,14 +36,19 @@ def test_the_demonstration_shows_each_operation(
         "2 keys, 6 segments",
         "360 messages, the hottest of the oven: 120.0 degrees",
         "216 in all, 9 read, 207 skipped",
-        "indexed 216 segments; the query for the status 'hot' now reads 2 of 216",
+        "indexed 216 segments in",
         "segments replaced  216",
         "segments added     9",
         "removed 216 files; the check finds 0 faults",
         "sent 30 messages to a function",
     ):
         assert line in shown, line
+    hot = next(line.split() for line in shown.splitlines() if line.startswith("hot, by a field of the payload"))
+    assert (hot[7:10], hot[-1]) == (["50", "216", "2"], "yes")
     assert max(map(len, shown.splitlines())) <= 190
+    page = Path(shown.splitlines()[-1].rpartition(": ")[2])
+    assert page == tmp_path / "demo" / "report.html"
+    check_page(page.read_text(encoding="utf-8"), queries=4)
     monkeypatch.setattr(lake_demo, "_compact", lambda _: False)  # a result that differs
     assert main(["demo", "--lake", "--directory", str(tmp_path / "demo")]) == 1
     assert "wrote 12,960 messages" in capsys.readouterr().out

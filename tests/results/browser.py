@@ -27,6 +27,7 @@ _MEASURE = """
 addEventListener('load', () => {
   const found = []
   for (const each of document.querySelectorAll('body *')) {
+    if (!each.checkVisibility()) continue
     const own = [...each.childNodes].filter(n => n.nodeType == 3 && n.data.trim())
     const range = document.createRange()
     if (own.length) range.selectNodeContents(own[0])

@@ -19,18 +19,18 @@ from pyarrow import csv
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import last_report
 from xskip.api.session import configure, disable, enable
+from xskip.cli.demo_page import DemoPage, DemoPart, DemoQuery, DemoStep, indexed_view
 from xskip.cli.sessions import started
 from xskip.errors import DatasetError, StorageError, error_text
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.results.render import html_page, human_bytes, text_table
-from xskip.results.result_view import ResultView, TableView, result_html
-from xskip.results.skipping_report import SkippingReport
+from xskip.results.render import human_bytes, text_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 __all__ = ["demo_session", "empty_directory", "run_demo"]
 
+_SETTINGS = {"spark.sql.session.timeZone": "America/New_York", "spark.xskip.report.values": "true"}
 _FORMATS = ("avro", "parquet")
 #: The file by which a later run recognises the directory of an earlier run.
 _MARKER = ".xskip-demo"
@@ -54,6 +54,10 @@ _QUERIES = (
         AND departure >= TIMESTAMP'2013-06-25' AND departure < TIMESTAMP'2013-07-01')""",
     ),
 )
+_LEAD = (
+    "All 336,776 flights that left New York in 2013, with one file for each day and airport. The statistics of an "
+    "index show which files can hold a row of a query. Spark opens only these, and the queries stay as they are."
+)
 _HEADERS = ("query", "rows", "files", "read", "skipped", "bytes read", "of", "seconds", "without", "equal")
 
 
@@ -63,7 +67,7 @@ def run_demo(directory: str) -> int:
     The directory is a new one, or that of an earlier run, whose data the function replaces.
     """
     root = empty_directory(Path(directory).absolute())
-    with demo_session("xskip demo", {"spark.sql.session.timeZone": "America/New_York"}) as spark:
+    with demo_session("xskip demo", _SETTINGS) as spark:
         return _demonstrate(spark, root)
 
 
@@ -104,44 +108,66 @@ def empty_directory(root: Path) -> Path:
 def _demonstrate(spark: SparkSession, root: Path) -> int:
     _say("writing 336,776 flights as one file for each day and airport")
     flights = _flights(spark, root)
-    all_equal = True
-    body = []
-    for file_format in _FORMATS:
-        path = f"{root}/{file_format}"
-        # a single task writes the rows of a day and airport, so that they are in one file
-        flights.repartition(16, "date", "origin").write.format(file_format).partitionBy("date", "origin").save(path)
-        index = SkippingIndex.for_path(spark, path, format=file_format)
-        made = index.create(_INDEXES)
-        _say(f"\n{file_format}: indexed {made.added:,} files in {made.seconds:.1f} s\n\n{index.describe()}\n")
-        rows, reports = _compare(spark, file_format, path)
-        all_equal = all_equal and all(row[-1] == "yes" for row in rows)
-        _say(text_table(_HEADERS, rows))
-        body.append(result_html(ResultView(file_format, tables=(TableView(_HEADERS, rows),))))
-        for (title, _), report in zip(_QUERIES, reports, strict=True):
-            body.append(f"<h3>{title}</h3>{report._repr_html_()}")
-    page = root / "report.html"
-    page.write_text(html_page("xskip demo", "\n".join(body)), encoding="utf-8")
-    _say(f"\nthe last query's report:\n\n{reports[-1]}\n\nthe reports of all queries as HTML: {page}")
-    return 0 if all_equal else 1
+    parts = [_part(spark, flights, file_format, f"{root}/{file_format}") for file_format in _FORMATS]
+    queries = [query for part in parts for query in part.queries]
+    _say(f"\nthe last query's report:\n\n{queries[-1].report}\n")
+    page = DemoPage("xskip on a year of flights", _LEAD, tuple(parts), _steps(root)).save(root)
+    _say(f"what was indexed, the files of all queries, and what to try next: {page}")
+    return 0 if all(query.is_equal for query in queries) else 1
 
 
-def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Sequence[object]], list[SkippingReport]]:
-    """Return a table row and the report for each query."""
-    table: list[Sequence[object]] = []
-    reports = []
+def _part(spark: SparkSession, flights: DataFrame, file_format: str, path: str) -> DemoPart:
+    """Write and index the flights in a format, and run the queries."""
+    # a single task writes the rows of a day and airport, so that they are in one file
+    flights.repartition(16, "date", "origin").write.format(file_format).partitionBy("date", "origin").save(path)
+    index = SkippingIndex.for_path(spark, path, format=file_format)
+    made = index.create(_INDEXES)
+    described = index.describe()
+    _say(f"\n{file_format}: indexed {made.added:,} files in {made.seconds:.1f} s\n\n{described}\n")
     spark.read.format(file_format).load(path).filter("dep_delay > 900").collect()  # warm-up before the measurements
-    for title, predicate in _QUERIES:
-        disable(spark)
-        plain, without = _timed(spark.read.format(file_format).load(path).filter(predicate))
-        enable(spark)
-        found, seconds = _timed(spark.read.format(file_format).load(path).filter(predicate))
-        reports.append(last_report(spark))
-        scan = reports[-1].scans[0]
-        table.append(
-            (title, len(found), scan.files, scan.kept, scan.skipped, human_bytes(scan.kept_bytes),
-             human_bytes(scan.bytes), seconds, without, "yes" if sorted(found) == sorted(plain) else "NO")
-        )  # fmt: skip
-    return table, reports
+    queries = tuple(_query(spark, file_format, path, *each) for each in _QUERIES)
+    _say(text_table(_HEADERS, [_row(query) for query in queries]))
+    lead = f"All indexes were built in {made.seconds:.1f} s."
+    indexed = indexed_view(described, lead)
+    return DemoPart(file_format.capitalize(), (indexed,), queries)
+
+
+def _query(spark: SparkSession, file_format: str, path: str, title: str, predicate: str) -> DemoQuery:
+    """Run a query without and with skipping."""
+    disable(spark)
+    plain, without = _timed(spark.read.format(file_format).load(path).filter(predicate))
+    enable(spark)
+    found, seconds = _timed(spark.read.format(file_format).load(path).filter(predicate))
+    is_equal = sorted(found) == sorted(plain)
+    return DemoQuery(title, " ".join(predicate.split()), len(found), last_report(spark), seconds, without, is_equal)
+
+
+def _row(query: DemoQuery) -> Sequence[object]:
+    return (
+        query.title, query.rows, query.files, query.opened, query.report.skipped, human_bytes(query.opened_bytes),
+        human_bytes(query.bytes), query.seconds, query.seconds_without, "yes" if query.is_equal else "NO",
+    )  # fmt: skip
+
+
+def _steps(root: Path) -> tuple[DemoStep, ...]:
+    path = f"{root}/{_FORMATS[-1]}"
+    return (
+        DemoStep(
+            "See the files that a query must read. The command runs without Spark.",
+            f"xskip files {path} \"tailnum = 'N328AA'\"",
+        ),
+        DemoStep("See the state of all indexes below the directory.", f"xskip list {root}"),
+        DemoStep(
+            "Run a query of your own, and print what it skipped.",
+            "import xskip\nfrom pyspark.sql import SparkSession\n\n"
+            "spark = xskip.configure(SparkSession.builder).getOrCreate()\nxskip.enable(spark)\n"
+            f'spark.read.parquet("{path}").filter("dep_delay > 600").show()\nprint(xskip.last_report(spark))',
+        ),
+        DemoStep(
+            "Index a dataset of your own. Until the next refresh, queries read new files in full.",
+            "xskip create /lake/events --minmax ts --valuelist city\nxskip advise /lake/events",
+        ),
+    )
 
 
 def _timed(df: DataFrame) -> tuple[list[tuple[str, ...]], float]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +12,12 @@ from typing import TYPE_CHECKING
 from xskip.api.queries import last_report
 from xskip.api.session import disable, enable
 from xskip.cli.demo import demo_session, empty_directory
+from xskip.cli.demo_page import DemoPage, DemoPart, DemoQuery, DemoStep, indexed_view
 from xskip.indexes import ValueList
 from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions
 from xskip.quixlake.selection import milliseconds
+from xskip.results.render import text_table
+from xskip.results.result_view import ResultView
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -21,7 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["run_lake_demo"]
 
 _TOPIC = "machines"
-_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.xskip.report.values": "true",
+}
 #: The site and the line of each machine, which is a stream key.
 _MACHINES = {"press-1": ("Oslo", "1"), "press-2": ("Oslo", "2"), "oven": ("Bergen", "2")}
 _MINUTES = 3 * 24 * 60
@@ -29,6 +39,15 @@ _START = milliseconds("2026-01-29")
 _SCHEMA = "temp DOUBLE, status STRING"
 _WINDOW = "time >= '2026-01-30 18:00' AND time < '2026-01-30 20:00'"
 _STATUS = "get_json_object(string(value), '$.status')"
+_QUERIES = (
+    ("one machine on one day", "stream_key = 'oven' AND time >= '2026-01-31' AND time < '2026-02-01'"),
+    ("the last messages of a partition", "partition = 2 AND offset >= 4300"),
+    ("hot, by a field of the payload", f"{_STATUS} = 'hot'"),
+)
+_LEAD = (
+    "Three machines sent a message each minute for three days. The sink wrote a segment for each machine and hour, "
+    "with a descriptor of its keys, times and offsets. An index adds a field of the payload."
+)
 
 
 def run_lake_demo(directory: str) -> int:
@@ -41,9 +60,17 @@ def run_lake_demo(directory: str) -> int:
         enable(spark)
         lake = _written(spark, root)
         _discover(lake)
-        equal = [_read(spark, lake), _index(spark, lake), _compact(lake)]
+        written = replace(lake.topics()._view(), caption="What was written")
+        window = _read(spark, lake)
+        indexed = _index(lake)
+        queries = (window, *(_query(spark, lake, title, filtered) for title, filtered in _QUERIES))
+        _compare(queries)
+        is_equal = _compact(lake) and all(query.is_equal for query in queries)
         _replay(lake)
-        return 0 if all(equal) else 1
+        part = DemoPart("Messages of three machines", (written, indexed), queries)
+        page = DemoPage("xskip on a Quix Lake", _LEAD, (part,), _steps(lake)).save(root)
+        _say(f"\nwhat was indexed, the files of all queries, and what to try next: {page}")
+        return 0 if is_equal else 1
 
 
 def _written(spark: SparkSession, root: Path) -> QuixLake:
@@ -87,34 +114,56 @@ def _discover(lake: QuixLake) -> None:
     _say(str(lake.find(metadata={"site": "Oslo"}, start="2026-01-30 18:00", end="2026-01-30 20:00")))
 
 
-def _read(spark: SparkSession, lake: QuixLake) -> bool:
-    """Read a window with and without skipping, and return whether the messages are equal."""
+def _read(spark: SparkSession, lake: QuixLake) -> DemoQuery:
+    """Read a window with and without skipping."""
     _title("two hours, decoded", f'lake.read("{_TOPIC}", value="json", schema=…).filter("time >= …")')
-    found = _window(lake)
-    report = last_report(spark)
-    hottest = max(found, key=lambda row: row.temp)
-    _say(f"{len(found)} messages, the hottest of the {hottest.stream_key}: {hottest.temp} degrees\n\n{report}")
+    query = _query(spark, lake, "two hours of all machines", _WINDOW)
+    found = lake.read(_TOPIC, value="json", schema=_SCHEMA).filter(_WINDOW)
+    hottest = max(found.select("stream_key", "value.*").collect(), key=lambda row: row.temp)
+    _say(f"{query.rows} messages, the hottest of the {hottest.stream_key}: {hottest.temp} degrees\n\n{query.report}")
+    return query
+
+
+def _query(spark: SparkSession, lake: QuixLake, title: str, filtered: str) -> DemoQuery:
+    """Read the messages that satisfy a filter without and with skipping."""
     disable(spark)
-    plain = _window(lake)
+    plain, without = _timed(lake, filtered)
     enable(spark)
-    return found == plain
+    found, seconds = _timed(lake, filtered)
+    return DemoQuery(title, filtered, len(found), last_report(spark), seconds, without, found == plain)
 
 
-def _window(lake: QuixLake) -> list[Row]:
-    decoded = lake.read(_TOPIC, value="json", schema=_SCHEMA).filter(_WINDOW)
-    return sorted(decoded.select("time", "stream_key", "offset", "value.*").collect())
+def _timed(lake: QuixLake, filtered: str) -> tuple[list[Row], float]:
+    columns = ("time", "partition", "offset", "stream_key", "value")
+    started = time.monotonic()
+    found = lake.read(_TOPIC).filter(filtered).select(*columns).collect()
+    return sorted(found, key=lambda row: (row.partition, row.offset)), time.monotonic() - started
 
 
-def _index(spark: SparkSession, lake: QuixLake) -> bool:
-    """Index the status in the payload, and return whether a query finds the same number of messages as before."""
+def _index(lake: QuixLake) -> ResultView:
+    """Index the status in the payload."""
     _title("an index on a field of the payload", f'lake.index("{_TOPIC}").create([ValueList("get_json_object(…)", …)])')
-    condition = f"{_STATUS} = 'hot'"
-    before = lake.read(_TOPIC).filter(condition).count()
-    result = lake.index(_TOPIC).create([ValueList(_STATUS, expression=True)], progress=False)
-    after = lake.read(_TOPIC).filter(condition).count()
-    (scan,) = last_report(spark).scans
-    _say(f"indexed {result.added} segments; the query for the status 'hot' now reads {scan.kept} of {scan.files}")
-    return before == after
+    index = lake.index(_TOPIC)
+    result = index.create([ValueList(_STATUS, expression=True)], progress=False)
+    _say(f"indexed {result.added} segments in {result.seconds:.1f} s")
+    return indexed_view(index.describe(), f"The index was built in {result.seconds:.1f} s.")
+
+
+def _compare(queries: Sequence[DemoQuery]) -> None:
+    _title("queries with and without skipping", "xskip.disable(spark), xskip.enable(spark)")
+    rows = [
+        (
+            each.title,
+            each.rows,
+            each.files,
+            each.opened,
+            each.seconds,
+            each.seconds_without,
+            "yes" if each.is_equal else "NO",
+        )
+        for each in queries
+    ]
+    _say(text_table(("query", "messages", "segments", "read", "seconds", "without", "equal"), rows))
 
 
 def _compact(lake: QuixLake) -> bool:
@@ -138,6 +187,24 @@ def _replay(lake: QuixLake) -> None:
     _say(f"sent {result.messages} messages to a function in {result.seconds:.1f} s; the first and the last are")
     for message in (sent[0], sent[-1]):
         _say(f"  {message.timestamp} {message.key!r} {message.value!r}")
+
+
+def _steps(lake: QuixLake) -> tuple[DemoStep, ...]:
+    return (
+        DemoStep("See what the lake holds.", f"xskip quix topics {lake.base}\nxskip quix keys {lake.base} {_TOPIC}"),
+        DemoStep(
+            "Read messages in a program. The filter selects the segments.",
+            "import xskip\nfrom pyspark.sql import SparkSession\nfrom xskip.quixlake import QuixLake\n\n"
+            "spark = xskip.configure(SparkSession.builder).getOrCreate()\nxskip.enable(spark)\n"
+            f'lake = QuixLake(spark, "{lake.base}")\n'
+            f"lake.read(\"{_TOPIC}\").filter(\"stream_key = 'oven' AND time >= '2026-01-31'\").show()\n"
+            "print(xskip.last_report(spark))",
+        ),
+        DemoStep(
+            "Send the messages of a machine again, twice as fast as they came.",
+            f'lake.replay("{_TOPIC}", ReplayOptions(speed=2.0), keys="oven").to(print)',
+        ),
+    )
 
 
 def _title(what: str, call: str) -> None:

@@ -143,8 +143,11 @@ class IndexDescription(KeyValueView):
         return [*self._general(), *((name, "  ".join(filter(None, rest))) for name, *rest in self._rows())]
 
     def _view(self) -> ResultView:
-        headers = ["index", "columns", "parameters", "size", "cost", "use"]
-        return ResultView.of_pairs(self._caption(), self._general(), [TableView(headers, self._rows())])
+        names = ("index", "columns", "parameters", "size", "cost", "use")
+        columns = zip(names, *self._rows(), strict=True)
+        known = [column for column in columns if any(column[1:])]
+        headers, *rows = zip(*known, strict=True) if known else [names]
+        return ResultView.of_pairs(self._caption(), self._general(), [TableView(headers, rows)])
 
     def _use_of(self, index: IndexInfo) -> str:
         if not self.scans:

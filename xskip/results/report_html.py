@@ -117,10 +117,10 @@ def bar_of(text: str, total: str, amounts: Sequence[tuple[str, int]]) -> Bar:
     return Bar(text, total, tuple(parts))
 
 
-def report_html(headline: Headline, scans: Sequence[ScanView]) -> str:
-    """Return a report as an HTML element ``div`` with its style."""
+def report_html(headline: Headline, scans: Sequence[ScanView], *, has_style: bool = True) -> str:
+    """Return a report as an HTML element ``div`` with its style, or as its content without the style."""
     return render_html(
-        "report.html",
+        "report.html" if has_style else "report_body.html",
         share=headline.share,
         of_what=headline.of_what,
         sentence=headline.sentence,

@@ -17,7 +17,7 @@ from xskip.results.render import html_page, human_bytes, part_of_bytes, percenta
 from xskip.results.report_html import Headline, ScanView, bar_of, bytes_of, report_html
 from xskip.results.result_view import TableView
 
-__all__ = ["ScanReport", "SkippingReport"]
+__all__ = ["ScanReport", "SkippingReport", "report_body"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -303,12 +303,15 @@ class SkippingReport:
         return "\n".join([self.headline, *(line for scan in self.scans for line in scan._lines())])
 
     def _repr_html_(self) -> str:
+        return report_html(self._html_headline(), self._views())
+
+    def _views(self) -> list[ScanView]:
         pictures = 0
         views = []
         for scan in self.scans[:_MAX_VIEWS]:
             views.append(scan._view(with_picture=pictures < _MAX_PICTURES))
             pictures += views[-1].picture is not None
-        return report_html(self._html_headline(), views)
+        return views
 
     def _html_headline(self) -> Headline:
         more = len(self.scans) - _MAX_VIEWS
@@ -375,3 +378,8 @@ class SkippingReport:
         except OSError as error:
             raise StorageError("cannot write the report", where=str(target), found=error_text(error)) from error
         return target
+
+
+def report_body(report: SkippingReport) -> str:
+    """Return a report as HTML without its style, for a page that has it."""
+    return report_html(report._html_headline(), report._views(), has_style=False)
