@@ -352,3 +352,21 @@ def test_a_report_is_short_in_a_shell() -> None:
     assert repr(shown).startswith("SkippingReport(skipped 1 of 3 files (33.3 %), ")
     assert repr(shown.scans[0]) == "ScanReport(/d: 1 of 3 files skipped)"
     assert json.loads(shown.to_json())["scans"][0]["skipped"] == 1
+
+
+@given(files=files_strategy)
+def test_lines_stay_in_the_picture_and_have_a_least_size(files: list[tuple[int, Any, Any]]) -> None:
+    """[REP-P-11]"""
+    picture = pictured([(each, low, None if low is None or size is None else low + size) for each, low, size in files])
+    html = report(picture)._repr_html_()
+    (svg,) = [each for each in parsed(html).iter("svg") if each.find("desc") is not None]
+    width, height = float(svg.get("width", "")), float(svg.get("height", ""))
+    marks = [each for each in svg.findall("rect") if each.get("class") != "xs-shade"]
+    boxes = [[float(each.get(name, "")) for name in ("x", "y", "width", "height")] for each in marks]
+    assert len(boxes) == len(picture.lines)
+    for mark, (left, top, wide, tall) in zip(marks, boxes, strict=True):
+        least = 1.5 if mark.get("class") == "xs-skipped" else 3
+        assert wide >= 3
+        assert tall >= least
+        assert -0.1 <= left <= left + wide <= width + 0.1
+        assert -0.1 <= top <= top + tall <= height + 0.1

@@ -6,13 +6,16 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.results.browser import WIDTH, Element, Page, contrast, needs_chromium, rendered
 from tests.results.reports import report_of_days
 from tests.results.samples import samples
+from xskip.results.file_picture import MOST_ROWS, Drawing, FilePicture, PicturedFiles
 from xskip.results.render import html_page
 from xskip.results.report_html import COLOURS
+from xskip.results.skipping_report import ScanReport, SkippingReport
 
 pytestmark = needs_chromium
 
@@ -151,3 +154,34 @@ def test_results_fit_beside_each_other_on_one_page(tmp_path: Path, mode: str, wi
     # the styles of results do not reach the page around them
     (own,) = [each for each in texts if each.text == "the page itself"]
     assert own.left == next(each.left for each in texts if each.text == "results"), f"see {page.shot}"
+
+
+@pytest.mark.parametrize("width", [WIDTH, 400])
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_one_file_that_is_read_among_many_is_visible(tmp_path: Path, mode: str, width: int) -> None:
+    """[REP-P-11]"""
+    count, chosen = 100_000, 61_803
+    classes = np.zeros(count, np.uint8)
+    classes[chosen] = 1
+    low = np.arange(count) * 10
+    picture = FilePicture.of(
+        PicturedFiles(classes, pa.array(low), pa.array(low + 9)), "c", "minmax(c)", "bigint", has_values=True
+    )
+    scan = ScanReport(
+        "/d", "parquet", "c = 618030", count, 1, 0, bytes=1000 * count, kept_bytes=1000, milliseconds=1.0,
+        drawing=Drawing(lambda: picture),
+    )  # fmt: skip
+    html = html_page("report", SkippingReport((scan,))._repr_html_())
+    assert len(html) < 60_000
+    page = rendered(html, tmp_path, mode, width=width)
+    matched = [each for each in page.elements if each.kind == "xs-matched" and each.tag == "rect"]
+    *bars, _, line = matched  # the legend is before the line
+    least = 4 if width < WIDTH else 6
+    assert min(line.right - line.left, line.bottom - line.top) >= least, f"see {page.shot}"
+    assert all(bar.right - bar.left >= 1 for bar in bars), f"see {page.shot}"
+    for each in matched:
+        assert page.colour((each.left + each.right) / 2, (each.top + each.bottom) / 2) == rgb("matched"), (
+            f"see {page.shot}"
+        )
+    skipped = [each for each in page.elements if each.kind == "xs-skipped" and each.bottom - each.top < 3]
+    assert len(skipped) == MOST_ROWS, f"see {page.shot}"

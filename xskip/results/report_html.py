@@ -32,6 +32,8 @@ _INSET = 6  # the distance of marks from the left and right ends, where labels w
 _PITCH = 9.0
 _MAX_HEIGHT = 240.0
 _MIN_SKIPPED, _MIN_MARK = 1.5, 3.0
+#: The least size of a line of files that are read, if there are few, so that it does not vanish among skipped files.
+_MIN_READ = 7.0
 _LABELS = 22
 _CHARACTER = 6.4  # about the width of a character of a label
 
@@ -214,12 +216,21 @@ def _labels(picture: FilePicture) -> Sequence[_Label]:
 
 def _marks(picture: FilePicture, pitch: float) -> Sequence[_Mark]:
     height = pitch - 2 if pitch > 5 else max(pitch, _MIN_SKIPPED)
+    read = sum(line.kind != "skipped" for line in picture.lines)
+    # All read files together cover at most half of the height, so that skipped files between them stay visible.
+    least = max(_MIN_MARK, min(_MIN_READ, pitch * picture.rows / (2 * read))) if read else _MIN_MARK
     marks = []
     for line in picture.lines:
-        tall = height if line.kind == "skipped" else max(height, _MIN_MARK)
-        left, width = _x(line.left), max(_MIN_MARK, _x(line.right) - _x(line.left))
-        marks.append(_Mark(line.kind, round(min(left, _WIDTH - width), 1), round(line.row * pitch, 2),
-                           round(width, 1), round(tall, 2)))  # fmt: skip
+        tall = height if line.kind == "skipped" else max(height, least)
+        width = max(_MIN_MARK if line.kind == "skipped" else least, _x(line.right) - _x(line.left))
+        left = (_x(line.left) + _x(line.right) - width) / 2
+        top = line.row * pitch + (height - tall) / 2
+        marks.append(
+            _Mark(
+                line.kind, round(min(max(left, 0.0), _WIDTH - width), 1),
+                round(min(max(top, 0.0), pitch * picture.rows - tall), 2), round(width, 1), round(tall, 2),
+            )
+        )  # fmt: skip
     return marks
 
 
