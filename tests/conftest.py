@@ -12,12 +12,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.helpers import AVRO_V2, Counted
+from tests.results import screenshots
 from xskip.results.render import text_table
 
 settings.register_profile(
     "xskip", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("xskip")
+
+pytest_runtest_makereport = screenshots.pytest_runtest_makereport
 
 _SHARED = Path(__file__).parents[2] / "shared"
 #: What tests count, in the order of the table.

@@ -60,17 +60,17 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)])
 def test_a_page_fits_its_window(tmp_path: Path, mode: str, width: int) -> None:
     page = rendered(page_of("departure_time").to_html(), tmp_path, mode, 4000, width)
-    assert page.width <= width, f"see {page.shot}"
+    assert page.width <= width
     texts = [each for each in page.elements if each.text and each.tag not in ("style", "title", "desc")]
     assert {"79.4 %", "What was indexed", "What to try next", "departure_time = 1"} <= {each.text for each in texts}
     # tables in reports scroll on their own
     texts = [each for each in texts if each.tag not in ("td", "th") or each.right <= width]
-    assert [each for each in texts if each.right > width or each.left < 0] == [], f"see {page.shot}"
+    assert [each for each in texts if each.right > width or each.left < 0] == []
     poor = [(each.text, round(contrast(page.box(each)), 1)) for each in texts if contrast(page.box(each)) < 4.5]
-    assert poor == [], f"see {page.shot}"
+    assert poor == []
     bars = [each for each in page.elements if each.tag == "rect" and each.bottom - each.top == pytest.approx(12, abs=1)]
     assert len(bars) >= 2 * 3
-    assert all(each.right - each.left >= 1 for each in bars if each.right), f"see {page.shot}"
+    assert all(each.right - each.left >= 1 for each in bars if each.right)
 
 
 @needs_flights

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.results.screenshots import keep
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
 
@@ -81,6 +83,8 @@ def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int 
 
     page, measured, shot = folder / f"{mode}.html", folder / f"{mode}-measured.html", folder / f"{mode}.png"
     page.write_text(html, encoding="utf-8")
+    _run(folder, mode, (width, height), f"--screenshot={shot}", page.as_uri())
+    keep(shot)  # before the page can be found wanting
     # Chromium's window is at least 500 pixels wide, so a frame measures the page at the width.
     frame = escape(html.replace("</body>", f"{_MEASURE}</body>"))
     style = f"border: 0; width: {width}px; height: {height}px"
@@ -92,9 +96,8 @@ def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int 
     text = found[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
     content, tall, elements = json.loads(text)
     assert tall < height, f"the page is {tall} pixels high"
-    _run(folder, mode, (width, height), f"--screenshot={shot}", page.as_uri())
     pixels = np.asarray(Image.open(shot).convert("RGB"))
-    assert pixels.shape == (height, width, 3), f"see {shot}"
+    assert pixels.shape == (height, width, 3)
     return Page(shot, pixels, [Element(*each) for each in elements], content)
 
 
