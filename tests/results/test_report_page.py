@@ -138,13 +138,8 @@ def test_results_fit_beside_each_other_on_one_page(tmp_path: Path, mode: str, wi
     """[REP-P-6] [REP-P-10]"""
     results = samples("/lake/warehouse/sensors/raw/events-by-day", "departure_time")
     body = "<hr>".join(each._repr_html_() for each in results)
-    page = rendered(
-        html_page("results", f'<p class="xs-next">the page itself</p>{body}', is_broad=True),
-        tmp_path,
-        mode,
-        14_000,
-        width,
-    )
+    text = html_page("results", f'<p class="xs-next">the page itself</p>{body}', is_broad=True)
+    page = rendered(text, tmp_path, mode, 14_000, width)
     assert page.width <= width
     texts = [each for each in page.elements if each.text and each.tag not in ("style", "title", "desc")]
     seen = [each for each in texts if 0 <= each.left < each.right <= width]
@@ -154,6 +149,20 @@ def test_results_fit_beside_each_other_on_one_page(tmp_path: Path, mode: str, wi
     # the styles of results do not reach the page around them
     (own,) = [each for each in texts if each.text == "the page itself"]
     assert own.left == next(each.left for each in texts if each.text == "results")
+
+
+def test_results_keep_their_style_in_a_notebook(tmp_path: Path) -> None:
+    """[REP-P-6] [REP-P-10] A dark notebook has rules for tables, which other outputs of it keep."""
+    results = samples("/lake/warehouse/sensors/raw/events-by-day", "departure_time")
+    other = "<table><tbody><tr><td>another output</td></tr></tbody></table>"
+    body = "".join(each._repr_html_() for each in results)
+    page = rendered(JUPYTER.replace("REPORT", body + other), tmp_path, "light", 14_000, 1280)
+    rows = [each for each in page.elements if each.tag == "tr"]
+    *own, others = [page.colour(each.left + 1, each.bottom - 3) for each in rows]
+    assert set(own) == {(0x11, 0x11, 0x11)}
+    assert others == (0x21, 0x21, 0x21)
+    numbers = [each for each in page.elements if each.tag == "td" and each.text in ("1,200", "4.25")]
+    assert len({round(each.right) for each in numbers[:2]}) == 1
 
 
 @pytest.mark.parametrize("width", [WIDTH, 400])
