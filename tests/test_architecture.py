@@ -17,13 +17,14 @@ PACKAGE = ROOT / "xskip"
 LAYERS = (
     "release", "hints", "errors", "paths", "settings", "data_systems", "types", "questdb_files", "expressions",
     "metadata", "clauses", "indexes", "pruning", "results", "metadatastore.legacy", "metadatastore",
-    "metadatastore.maintenance", "protocol", "engine", "inspection", "standalone", "spark", "spark.bridge",
-    "spark.catalyst", "spark.collect", "spark.quixlake", "spark.questdb", "spark.query", "indexing", "api", "quixlake",
-    "questdb", "__init__", "cli", "__main__", "xskipper",
+    "metadatastore.maintenance", "query_history", "protocol", "engine", "inspection", "standalone", "spark",
+    "spark.bridge", "spark.catalyst", "spark.collect", "spark.quixlake", "spark.questdb", "spark.query", "indexing",
+    "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
 PARQUET = {
+    "query_history.files",
     "spark.collect.collector",
     "spark.collect.parquet_footers",
     "spark.collect.recorded_schema",

@@ -25,6 +25,8 @@ __all__ = [
     "EVALUATE",
     "FOOTERS",
     "FOOTER_KEY",
+    "HISTORY",
+    "HISTORY_DAYS",
     "JOB_FILES",
     "LOCATION",
     "METADATA_BYTES",
@@ -205,6 +207,14 @@ REPORT_VALUES = Setting(
     "spark.xskip.report.values", default=False, read=_flag, expected=_FLAG,
     meaning="reports show the values of filters and the bounds of files",
 )  # fmt: skip
+HISTORY = Setting(
+    "spark.xskip.history.location", "", _directory, "an absolute path such as /md/history or s3a://bucket/history",
+    "the directory in which drivers record what their queries asked and skipped; if it is empty, they record nothing",
+)  # fmt: skip
+HISTORY_DAYS = Setting(
+    "spark.xskip.history.days", 30, _positive, _AT_LEAST_ONE,
+    "the number of days after which records of the query history are removed",
+)  # fmt: skip
 CHUNK_FILES = Setting(
     "spark.xskip.build.chunkFiles", 10_000, _positive, _AT_LEAST_ONE,
     "the maximum number of data files in one job of a build",
@@ -248,7 +258,7 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES,
         ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
-        DEFINITIONS, CLASSES,
+        DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 
@@ -264,7 +274,7 @@ def similar_key(key: str) -> str | None:
     ('did you mean spark.xskip.strict?', 'did you mean spark.xskip.metadata.location?', None)
     """
     keys = {name.removeprefix(PREFIX).lower(): name for name in SETTINGS}
-    last_parts = {name.rpartition(".")[2]: full for name, full in keys.items()}
+    last_parts = {name.rpartition(".")[2]: full for name, full in reversed(keys.items())}  # the first one counts
     for names in (keys, last_parts):
         if similar := difflib.get_close_matches(key[len(PREFIX) :].lower(), names, 1, _SIMILAR):
             return f"did you mean {names[similar[0]]}?"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from xskip.api.query_history import history_of_session
 from xskip.api.upkeep import IndexUpkeep
 from xskip.errors import IndexDeletedError, MetadataVersionError
 from xskip.indexing.source import Source, require_snapshot
@@ -14,6 +17,12 @@ from xskip.metadatastore.commit import find_live
 from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.spark.collect.listing import list_files
+from xskip.standalone.query_history import usage_in_history
+
+if TYPE_CHECKING:
+    from xskip.metadatastore.snapshot import Snapshot
+    from xskip.results.index_usage import DatasetUsage
+    from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["IndexInspection"]
 
@@ -44,12 +53,20 @@ class IndexInspection(IndexUpkeep):
         _, source = self._open()
         return find_live(source.storage, source.directory) is not None
 
-    def describe(self) -> IndexDescription:
+    def describe(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> IndexDescription:
         """Return the description of the index: its location, version, size, partition columns and index definitions.
 
         For each index, the description has the size of its statistics, the time that builds have spent on it, and how
         many scans in this process have used it. The counts begin anew if the set of indexes changes, and do not include
         :func:`xskip.explain` and :meth:`xskip.SkippingIndex.files`.
+
+        Parameters
+        ----------
+        history : str or os.PathLike, optional
+            The directory of the query history. None is that of ``spark.xskip.history.location``.
+        days : int, optional
+            Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
+            ``history`` and ``days``, the scans in this process count.
 
         Returns
         -------
@@ -62,8 +79,9 @@ class IndexInspection(IndexUpkeep):
             If there is no index.
         """
         engine, source = self._open()
-        usage = engine.usage(source.directory)
-        return describe(require_snapshot(source), source.storage, source.location, usage, source.read_profile.format)
+        snapshot = require_snapshot(source)
+        usage = _usage(engine, source, snapshot, (history, days))
+        return describe(snapshot, source.storage, source.location, usage, source.read_profile.format)
 
     def status(self) -> IndexStatus:
         """Return the state of the index in comparison with the present files of the dataset.
@@ -81,14 +99,22 @@ class IndexInspection(IndexUpkeep):
         _, source = self._open()
         return _status(source)
 
-    def advise(self) -> AdviceList:
-        """Return advice on the indexes, from their statistics and from the queries of this process.
+    def advise(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> AdviceList:
+        """Return advice on the indexes, from their statistics and from queries.
 
         The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
-        of this process uses, and columns that queries filter without an index. Bounds are judged by their spread: by
+        uses, and columns that queries filter without an index. Bounds are judged by their spread: by
         the files that they rule out for values in the range of the data, on average. Bloom filters, and statistics
-        without their key, are judged by queries alone. An index that has ruled out files for a query of this process
-        is never to be removed.
+        without their key, are judged by queries alone. An index that has ruled out files for a query is never
+        to be removed.
+
+        Parameters
+        ----------
+        history : str or os.PathLike, optional
+            The directory of the query history. None is that of ``spark.xskip.history.location``.
+        days : int, optional
+            Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
+            ``history`` and ``days``, the scans in this process count.
 
         Returns
         -------
@@ -106,7 +132,18 @@ class IndexInspection(IndexUpkeep):
         no advice: nothing tells against the indexes
         """
         engine, source = self._open()
-        return advise(require_snapshot(source), source.root, engine.usage(source.directory))
+        snapshot = require_snapshot(source)
+        return advise(snapshot, source.root, _usage(engine, source, snapshot, (history, days)))
+
+
+def _usage(
+    engine: SparkEngine, source: Source, snapshot: Snapshot, period: tuple[str | os.PathLike[str] | None, int | None]
+) -> DatasetUsage:
+    """Return how queries have used an index: those of a history and its last days, or of this process."""
+    history, days = period
+    if history is None and days is None:
+        return engine.usage(source.directory)
+    return usage_in_history(history_of_session(engine, history), source.root, snapshot, days)
 
 
 def _status(source: Source) -> IndexStatus:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_count, check_frame
+from xskip.api.query_history import history_of_session
 from xskip.api.report_maker import ReportMaker
+from xskip.errors import ArgumentError
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import SkippingReport
-from xskip.spark.query.spark_engine import engine_of
+from xskip.spark.query.spark_engine import SparkEngine, engine_of
+from xskip.standalone.query_history import history_without_spark, savings_in_history
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Watch", "explain", "last_report", "report", "savings", "watch"]
@@ -125,21 +130,43 @@ def explain(df: DataFrame, *, files: int | None = None) -> SkippingReport:
     return ReportMaker(engine_of(df.sparkSession), df.sparkSession).of_plan(df, files or 0)
 
 
-def savings(spark: SparkSession) -> Savings:
-    """Return how many files and bytes the queries of a session have skipped so far.
+def savings(
+    spark: SparkSession | None = None,
+    *,
+    days: int | None = None,
+    history: str | os.PathLike[str] | None = None,
+    filesystem: FileSystem | None = None,
+) -> Savings:
+    """Return how many files and bytes queries have skipped: those of a session so far, or of all drivers of many days.
 
-    The sums contain each scan of files of all queries that have ended since the first :func:`enable` of the process,
-    also scans without an index. :func:`explain` and ``df.rdd`` do not count.
+    The sums of a session contain each scan of files of all queries that have ended since the first :func:`enable` of
+    the process, also scans without an index. :func:`explain` and ``df.rdd`` do not count. The sums over days are those
+    of the query history, which counts only queries that read files.
 
     Parameters
     ----------
-    spark : SparkSession
-        The session. Sums are kept for the 256 sessions that ran queries last.
+    spark : SparkSession, optional
+        The session. Sums are kept for the 256 sessions that ran queries last. None needs neither Spark nor Java.
+    days : int, optional
+        Return the sums of the queries of all drivers in this number of last days, from the
+        query history. None returns the sums of the whole history; without ``history``, those of the session's queries.
+    history : str or os.PathLike, optional
+        The directory of the query history. None is that of the session's ``spark.xskip.history.location``.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Without a session, the file system of the history. None finds the file system by the path.
 
     Returns
     -------
     Savings
         The sums of each dataset, and of all datasets.
+
+    Raises
+    ------
+    ArgumentError
+        If there is neither a session nor a history, if both a session and a file system are given, if the session sets
+        no history, or if ``days`` is not a number of at least 1.
+    StorageError
+        If the history cannot be read or, by this driver, written.
 
     Examples
     --------
@@ -150,7 +177,17 @@ def savings(spark: SparkSession) -> Savings:
     >>> after.queries - before.queries, after.files - before.files, after.skipped - before.skipped
     (2, 6, 4)
     """
+    if spark is None:
+        return savings_in_history(history_without_spark(history, filesystem), days)
+    if filesystem is not None:
+        raise ArgumentError("a session has its own file systems", found="spark and filesystem=", expected="one of them")
     engine = engine_of(spark)
+    if days is not None or history is not None:
+        return savings_in_history(history_of_session(engine, history), days)
+    return _savings_of_session(engine, spark)
+
+
+def _savings_of_session(engine: SparkEngine, spark: SparkSession) -> Savings:
     found = engine.hook.queries.totals(spark)
     sums: dict[str, list[int]] = {}
     for each in found.datasets:

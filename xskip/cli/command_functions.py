@@ -29,6 +29,7 @@ __all__ = [
     "opened",
     "quix",
     "rotate_keys",
+    "savings",
     "show_settings",
     "status_without_spark",
     "with_indexes",
@@ -78,13 +79,13 @@ def _shown(arguments: argparse.Namespace, find: Callable[[argparse.Namespace], o
     return result
 
 
-def opened(call: Callable[[OpenedIndex], object]) -> Callable[[argparse.Namespace], object]:
+def opened(call: Callable[[OpenedIndex, argparse.Namespace], object]) -> Callable[[argparse.Namespace], object]:
     """Return the function that calls an operation on an index that is opened without Spark."""
 
     def find(arguments: argparse.Namespace) -> object:
         from xskip.cli.without_spark import open_without_spark
 
-        return call(open_without_spark(arguments))
+        return call(open_without_spark(arguments), arguments)
 
     return find
 
@@ -185,6 +186,22 @@ def list_all(arguments: argparse.Namespace) -> int:
 
     show(arguments, found)
     return int(arguments.check and bool(found.outdated))
+
+
+def savings(arguments: argparse.Namespace) -> int:
+    """Show what the queries of a history have skipped."""
+    from xskip.cli.output import show
+    from xskip.cli.without_spark import savings_of, try_without_spark
+
+    found = try_without_spark(savings_of, arguments)
+    if found is None:
+        from xskip.api.queries import savings
+        from xskip.cli.sessions import session
+
+        with session(arguments) as spark:
+            found = savings(spark, history=arguments.history, days=arguments.days)
+    show(arguments, found)
+    return 0
 
 
 def exists(arguments: argparse.Namespace) -> int:

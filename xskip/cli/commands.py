@@ -23,6 +23,7 @@ from xskip.cli.command_functions import (
     opened,
     quix,
     rotate_keys,
+    savings,
     show_settings,
     status_without_spark,
     with_indexes,
@@ -77,6 +78,14 @@ def _add_quix(parser: argparse.ArgumentParser) -> None:
 
 _CHECK = Flag(("--check",), "exit with code 1 if something is out of date or wrong", {"action": "store_true"})
 _DRY_RUN = Flag(("--dry-run",), "show the changes without making them", {"action": "store_true"})
+_HISTORY = Flag(
+    ("--history",), "the directory of the query history, for the use of the indexes by the queries of all drivers",
+    {"type": place, "metavar": "DIRECTORY"},
+)  # fmt: skip
+_DAYS = Flag(
+    ("--days",), "with a history, the number of last days that count",
+    {"type": count, "metavar": "N"},
+)  # fmt: skip
 _PREDICATE = Flag(("predicate",), "a condition, such as: temp > 30 and city = 'Oslo'")
 _ON_ERROR = Flag(
     ("--on-error",), "whether a file that cannot be read stops the build, or stays without metadata (default: raise)",
@@ -124,12 +133,27 @@ COMMANDS = (
     ),
     Command(
         "describe", "show the columns, index types and files of the index", "xskip describe /lake/events",
-        of_index(lambda index, _: index.describe(), without_spark=opened(lambda index: index.describe())), DATASET,
+        of_index(
+            lambda index, a: index.describe(history=a.history, days=a.days),
+            without_spark=opened(lambda index, a: index.describe(history=a.history, days=a.days)),
+        ),
+        (*DATASET, _HISTORY, _DAYS),
     ),
     Command(
         "advise", "name indexes that rule out next to nothing", "xskip advise /lake/events --check",
-        of_index(lambda index, _: index.advise(), "advice", without_spark=opened(lambda index: index.advise())),
-        (*DATASET, _CHECK),
+        of_index(
+            lambda index, a: index.advise(history=a.history, days=a.days), "advice",
+            without_spark=opened(lambda index, a: index.advise(history=a.history, days=a.days)),
+        ),
+        (*DATASET, _HISTORY, _DAYS, _CHECK),
+    ),
+    Command(
+        "savings", "show how many files and bytes the queries of all drivers have skipped",
+        "xskip savings /md/history --days 7", savings,
+        (
+            Flag(("history",), "the directory of the query history, as spark.xskip.history.location", {"type": place}),
+            _DAYS, *COMMON,
+        ),
     ),
     Command(
         "status", "compare the index with the present files of the dataset", "xskip status /lake/events --check",
@@ -164,7 +188,7 @@ COMMANDS = (
     ),
     Command(
         "history", "list the commits of the index", "xskip history /lake/events",
-        of_index(lambda index, _: index.history(), without_spark=opened(lambda index: index.history())), DATASET,
+        of_index(lambda index, _: index.history(), without_spark=opened(lambda index, _: index.history())), DATASET,
     ),
     Command(
         "vacuum", "remove what writers that ended early and moved datasets left", "xskip vacuum /lake/events --dry-run",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xskip.results.file_list import FileList
     from xskip.results.index_status import IndexStatus
     from xskip.results.overview import Overview
+    from xskip.results.savings import Savings
     from xskip.standalone.opened import OpenedIndex
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "files",
     "indexes_below",
     "open_without_spark",
+    "savings_of",
     "status",
     "try_without_spark",
 ]
@@ -126,6 +128,19 @@ def indexes_below(arguments: argparse.Namespace) -> Overview:
 
     try:
         return overview_without_spark(arguments.location)
+    except XskipError as error:
+        raise _needed(error) from error
+
+
+def savings_of(arguments: argparse.Namespace) -> Savings:
+    """Return what the queries of the history that the arguments name have skipped, or raise NeedsSpark."""
+    demand_directory(arguments.history)
+    _check_session(arguments, (), _PLACES)
+    _check_place(arguments.history, "")
+    from xskip.standalone.query_history import history_without_spark, savings_in_history
+
+    try:
+        return savings_in_history(history_without_spark(arguments.history), arguments.days)
     except XskipError as error:
         raise _needed(error) from error
 

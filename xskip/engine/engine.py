@@ -47,8 +47,8 @@ class Engine:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._warnings = WarningLog()
-        self.indexes = LoadedIndexes(platform, self._warnings)
+        self.warnings = WarningLog()
+        self.indexes = LoadedIndexes(platform, self.warnings)
         self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
         self._usage = UsageLog()
         self._explained: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
@@ -83,13 +83,13 @@ class Engine:
                 self._platform.count_failure()
             if header.strict:  # the error of the query says it
                 return Refusal(f"{header.location.root}: {problem}").to_bytes()
-            self._warnings.warn_unused(header.location, problem)
+            self.warnings.warn_unused(header.location, problem)
         return decision.answer
 
     def warn_settings(self, configured: Mapping[str, str]) -> None:
         """Warn about each unknown or invalid setting in the configuration of a session, once for each problem."""
         for problem in problems_of(configured):
-            self._warnings.warn_setting(str(problem))
+            self.warnings.warn_setting(str(problem))
 
     def _check(self, text: str) -> None:
         """Check the settings of a session in which Spark plans a query."""
@@ -112,7 +112,7 @@ class Engine:
     def forget(self, directory: str) -> None:
         """Discard all state of a directory, whose index this process has created, changed or dropped."""
         self.indexes.forget(directory)
-        self._warnings.forget(directory)
+        self.warnings.forget(directory)
 
     def forget_all(self) -> None:
         """Discard the state of every index in use."""

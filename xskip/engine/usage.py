@@ -10,10 +10,25 @@ from xskip.expressions.condition_reasons import MissingIndex
 from xskip.pruning.prune import index_name
 from xskip.results.index_usage import DatasetUsage, IndexUsage
 
-__all__ = ["UsageLog"]
+__all__ = ["UsageLog", "columns_without_index", "ruled_out_by_indexes"]
 
 _MAX_DATASETS = 256
 _MAX_NAMES = 1000
+
+
+def ruled_out_by_indexes(trace: ScanTrace) -> dict[str, int]:
+    """Return how many files each index in use ruled out, by that of its conditions which ruled out most."""
+    used: dict[str, int] = {}
+    for count in () if trace.result is None else trace.result.counts:
+        name = index_name(count.clause.needs)
+        used[name] = max(used.get(name, 0), count.ruled_out)
+    return used
+
+
+def columns_without_index(trace: ScanTrace) -> frozenset[str]:
+    """Return the columns of the conditions that no index answered because no index is on them."""
+    unused = () if trace.result is None else trace.result.unused
+    return frozenset(part.reason.column for part in unused if isinstance(part.reason, MissingIndex))
 
 
 def _after(usage: DatasetUsage, trace: ScanTrace) -> DatasetUsage:
@@ -21,20 +36,14 @@ def _after(usage: DatasetUsage, trace: ScanTrace) -> DatasetUsage:
     if trace.indexes and usage.present and trace.indexes != usage.present:
         return _after(DatasetUsage(useful=usage.useful & trace.indexes), trace)
     indexes, columns, useful = dict(usage.indexes), dict(usage.without_index), set(usage.useful)
-    if trace.result is not None:
-        used: dict[str, int] = {}
-        for count in trace.result.counts:
-            name = index_name(count.clause.needs)
-            used[name] = max(used.get(name, 0), count.ruled_out)
-        for name, ruled_out in used.items():
-            before = usage.of(name)
-            indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
-            if ruled_out:
-                useful.add(name)
-        missing = {part.reason for part in trace.result.unused if isinstance(part.reason, MissingIndex)}
-        for column in (reason.column for reason in missing):
-            if column in columns or len(columns) < _MAX_NAMES:
-                columns[column] = columns.get(column, 0) + 1
+    for name, ruled_out in ruled_out_by_indexes(trace).items():
+        before = usage.of(name)
+        indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
+        if ruled_out:
+            useful.add(name)
+    for column in columns_without_index(trace):
+        if column in columns or len(columns) < _MAX_NAMES:
+            columns[column] = columns.get(column, 0) + 1
     return DatasetUsage(usage.scans + 1, indexes, columns, trace.indexes or usage.present, frozenset(useful))
 
 

@@ -39,6 +39,11 @@ class WarningLog:
         """Warn about a setting that is unknown or has an invalid value, unless the log has this warning."""
         self._warn((_SETTINGS, "", problem), problem)
 
+    def warn_history(self, location: str, problem: str) -> None:
+        """Warn that the query history in a directory is not written, unless the log has a warning about the problem."""
+        text = f"the query history in {location} is not written: {problem}"
+        self._warn((location, "history", _NUMBERED.sub("#", problem)), text)
+
     def forget(self, directory: str) -> None:
         """Forget the warnings about the index in a directory, so that the log writes them again."""
         with self._lock:

@@ -1,4 +1,4 @@
-"""Advice on the indexes of a dataset, from their statistics and from the queries of this process."""
+"""Advice on the indexes of a dataset, from their statistics and from queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
 from xskip.results.index_usage import DatasetUsage
-from xskip.results.render import percentage
+from xskip.results.render import days_text, percentage
 
 __all__ = ["advise"]
 
@@ -41,7 +41,7 @@ def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
     dataset : str
         The root of the dataset.
     usage : DatasetUsage
-        How the queries of this process have used the indexes.
+        How queries have used the indexes.
     """
     usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
     return AdviceList(dataset, usage.scans, tuple(_Adviser(snapshot, usage).advice()))
@@ -51,6 +51,10 @@ def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
 class _Adviser:
     snapshot: Snapshot
     usage: DatasetUsage
+
+    @property
+    def _period(self) -> str:
+        return "this process" if self.usage.days is None else days_text(self.usage.days)
 
     def advice(self) -> Iterator[Advice]:
         """Yield at most one piece of advice for each index, then those for columns without an index."""
@@ -65,7 +69,7 @@ class _Adviser:
                 break
             yield Advice(
                 "add", column,
-                f"add an index on {column}: {scans:,} of {self.usage.scans:,} scans of this process have a condition "
+                f"add an index on {column}: {scans:,} of {self.usage.scans:,} scans of {self._period} have a condition "
                 f"on {column}, which no index answers; MinMax helps if the files are ordered by the column, "
                 "ValueList if a file has few values, BloomFilter if = and IN look for one value among many",
             )  # fmt: skip
@@ -151,21 +155,22 @@ class _Adviser:
         )  # fmt: skip
 
     def _on_use(self, definition: IndexDefinition) -> Advice | None:
-        """Return advice on an index that the queries of this process do not need."""
+        """Return advice on an index that the queries do not need."""
         use, scans = self.usage.of(str(definition)), self.usage.scans
         if scans < _MIN_SCANS or use.ruled_out:
             return None
         if not use.scans:
             return Advice(
                 "remove", str(definition),
-                f"no condition of {scans:,} scans of this process concerns {definition}; remove it if other queries "
-                "do not need it either",
+                f"no condition of {scans:,} scans of {self._period} concerns {definition}; remove it if other "
+                "queries do not need it either",
             )  # fmt: skip
         if use.scans < _MIN_SCANS:
             return None
         return Advice(
             "change", str(definition),
-            f"{definition} ruled out no file in {use.scans:,} scans of this process; remove it, or choose another type",
+            f"{definition} ruled out no file in {use.scans:,} scans of {self._period}; remove it, or choose another "
+            "type",
         )  # fmt: skip
 
     def _values(self, definition: IndexDefinition) -> pa.Array | None:

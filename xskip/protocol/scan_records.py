@@ -79,6 +79,11 @@ class QueryRecord:
     number: int
     #: The ID on Spark's SQL page.
     execution: int
+    session: str
+    #: The directory of the query history that the session sets; empty without one.
+    history: str
+    #: Whether the session lets reports show the values of filters.
+    shows_values: bool
     #: Milliseconds since the epoch.
     ended_ms: int
     seconds: float

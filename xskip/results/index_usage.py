@@ -1,4 +1,4 @@
-"""The use of the indexes of a dataset by the queries of a process."""
+"""The use of the indexes of a dataset by queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class IndexUsage:
 
 @dataclass(frozen=True, slots=True)
 class DatasetUsage:
-    """The use of the indexes of a dataset by the queries of this process, since the dataset has had these indexes."""
+    """The use of the indexes of a dataset by queries, since the dataset has had these indexes."""
 
     #: The number of scans that asked for files to skip.
     scans: int = 0
@@ -33,6 +33,8 @@ class DatasetUsage:
     present: frozenset[str] = frozenset()
     #: The texts of the indexes that have ruled out files, also while the dataset had other indexes beside them.
     useful: frozenset[str] = frozenset()
+    #: The queries are those that all drivers recorded in this number of last days; None counts those of this process.
+    days: int | None = None
 
     def of(self, index: str) -> IndexUsage:
         """Return the use of an index."""
@@ -40,4 +42,4 @@ class DatasetUsage:
 
     def among(self, present: Iterable[str]) -> DatasetUsage:
         """Return the use; if it is that of another set of indexes than the present one, only which were useful."""
-        return self if self.present == frozenset(present) else DatasetUsage(useful=self.useful)
+        return self if self.present == frozenset(present) else DatasetUsage(useful=self.useful, days=self.days)

@@ -14,6 +14,7 @@ __all__ = [
     "SizeText",
     "StateText",
     "cell_text",
+    "days_text",
     "html_page",
     "human_bytes",
     "is_quantity",
@@ -96,6 +97,15 @@ def time_text(moment: datetime) -> str:
     '2026-11-26 00:16:22 UTC'
     """
     return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def days_text(days: int) -> str:
+    """Return the text of a number of last days.
+
+    >>> days_text(1), days_text(30)
+    ('the last day', 'the last 30 days')
+    """
+    return "the last day" if days == 1 else f"the last {days:,} days"
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -57,6 +57,8 @@ class Savings(ShownTable):
     queries: int
     since: datetime | None
     datasets: tuple[DatasetSavings, ...]
+    #: Whether the sums are those of the query history of many drivers.
+    is_of_history: bool = False
 
     def __len__(self) -> int:
         return len(self.datasets)
@@ -88,6 +90,8 @@ class Savings(ShownTable):
     def headline(self) -> str:
         """Return one line: how much the queries skipped, and what xskip took for it."""
         if self.since is None:
+            if self.is_of_history:
+                return "the query history has no query of this time"
             return "no query of this session has ended since xskip.enable(spark)"
         queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'} since {time_text(self.since)}"
         return (

@@ -123,8 +123,16 @@ class OpenedIndex:
         """
         return history(self.store.storage, self.location)
 
-    def describe(self) -> IndexDescription:
-        """Return the description of the index, as :meth:`xskip.SkippingIndex.describe`, without the use by queries.
+    def describe(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> IndexDescription:
+        """Return the description of the index, as :meth:`xskip.SkippingIndex.describe`.
+
+        Parameters
+        ----------
+        history : str or os.PathLike, optional
+            The directory of the query history. None is none, and the description is without the use by queries.
+        days : int, optional
+            Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
+            ``history`` and ``days``, no scans count.
 
         Returns
         -------
@@ -138,7 +146,8 @@ class OpenedIndex:
         """
         from xskip.inspection.description import describe  # each operation imports what only it needs
 
-        return describe(self.snapshot, self.store.storage, self.location, DatasetUsage())
+        snapshot = self.snapshot
+        return describe(snapshot, self.store.storage, self.location, self._usage(snapshot, history, days))
 
     def status(self) -> IndexStatus:
         """Return the state of the index in comparison with the present files of the dataset.
@@ -163,8 +172,16 @@ class OpenedIndex:
         profile = ReadProfile.of(recorded.format if recorded else "parquet", {}, {})
         return compare_with_files(snapshot, list_data(self.store), snapshot.reason_unusable(self.location, profile))
 
-    def advise(self) -> AdviceList:
-        """Return advice on the indexes from their statistics, as :meth:`xskip.SkippingIndex.advise`.
+    def advise(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> AdviceList:
+        """Return advice on the indexes, as :meth:`xskip.SkippingIndex.advise`.
+
+        Parameters
+        ----------
+        history : str or os.PathLike, optional
+            The directory of the query history. None is none, and the advice is by statistics alone.
+        days : int, optional
+            Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
+            ``history`` and ``days``, no scans count.
 
         Returns
         -------
@@ -178,7 +195,17 @@ class OpenedIndex:
         """
         from xskip.inspection.advise import advise
 
-        return advise(self.snapshot, self.location.root, DatasetUsage())
+        snapshot = self.snapshot
+        return advise(snapshot, self.location.root, self._usage(snapshot, history, days))
+
+    def _usage(self, snapshot: Snapshot, location: str | os.PathLike[str] | None, days: int | None) -> DatasetUsage:
+        """Return how the queries of a history have used the index; nothing without a history."""
+        if location is None and days is None:
+            return DatasetUsage()
+        from xskip.standalone.query_history import history_without_spark, usage_in_history
+
+        history = history_without_spark(location, self.store.filesystem if "://" in str(location) else None)
+        return usage_in_history(history, self.location.root, snapshot, days)
 
     def _choice(self, predicate: str | pyarrow.dataset.Expression) -> FileChoice:
         from xskip.standalone.file_choice import FileChoice

@@ -156,6 +156,10 @@ class QueryCalls:
         """Return the recorded queries of a session after a number, oldest first: of the last 1,000 of all."""
         return QueryRecord.parse(self._calls.queriesAfter(number, spark._jsparkSession))
 
+    def all_queries_after(self, number: int) -> list[QueryRecord]:
+        """Return the recorded queries of all sessions after a number, oldest first: at most the last 1,000."""
+        return QueryRecord.parse(self._calls.allQueriesAfter(number))
+
     def latest_query(self, spark: SparkSession) -> QueryRecord | None:
         """Return the latest recorded query of a session, or None."""
         return next(iter(QueryRecord.parse(self._calls.latestQuery(spark._jsparkSession))), None)

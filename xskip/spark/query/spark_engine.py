@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xskip.engine.engine import Engine
@@ -12,7 +12,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.writers import declare_application
 from xskip.protocol.file_table import FileTable
-from xskip.settings import METADATA_BYTES
+from xskip.settings import HISTORY, HISTORY_DAYS, METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
@@ -21,6 +21,7 @@ from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.distributed_pruning import DistributedPruner
 from xskip.spark.query.extensions import extension_answers
+from xskip.spark.query.history_recorder import HistoryRecorder
 from xskip.spark.query.setting_values import SettingValues
 
 if TYPE_CHECKING:
@@ -90,6 +91,18 @@ class SparkEngine(Engine):
         self.hook = hook
         self.settings = platform.settings
         self.jobs = platform.jobs
+        self.history = HistoryRecorder(hook, self._history_days, self.trace, self.warnings)
+
+    def warn_settings(self, configured: Mapping[str, str]) -> None:
+        """Warn about wrong settings of a session, and record its queries if it sets a place for their history."""
+        super().warn_settings(configured)
+        if HISTORY.key in configured or self.settings.process_wide(HISTORY.key):
+            self.history.start()
+
+    def _history_days(self) -> int:
+        return (
+            HISTORY_DAYS.default if self.jobs.spark is None else self.settings.or_default(self.jobs.spark, HISTORY_DAYS)
+        )
 
     def session(self) -> SparkSession:
         """Return the latest session."""

@@ -139,6 +139,11 @@ public final class QueryCalls {
     return QueryLog.after(number, session);
   }
 
+  /** Returns the recorded executions of all sessions after a number as JSON, oldest first. */
+  public String allQueriesAfter(long number) {
+    return QueryLog.after(number);
+  }
+
   /** Returns the latest recorded execution of a session as a JSON array, which can be empty. */
   public String latestQuery(Object session) throws Exception {
     return QueryLog.latest(session);

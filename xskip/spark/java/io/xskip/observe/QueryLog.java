@@ -91,6 +91,20 @@ public final class QueryLog extends SparkListener {
     return text(later);
   }
 
+  /** Returns the executions of all sessions after a number as a JSON array, oldest first. */
+  public static String after(long number) {
+    waitForListener();
+    List<QueryRecord> later = new ArrayList<>();
+    synchronized (RECORDS) {
+      for (QueryRecord query : RECORDS) {
+        if (query.number() > number) {
+          later.add(query);
+        }
+      }
+    }
+    return text(later);
+  }
+
   /** Returns a JSON array of the latest execution of a session, or of none. */
   public static String latest(Object session) throws Exception {
     waitForListener();

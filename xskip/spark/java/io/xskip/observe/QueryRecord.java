@@ -2,6 +2,7 @@ package io.xskip.observe;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
+import io.xskip.common.SkippingSettings;
 import io.xskip.scan.ScanLog;
 import io.xskip.shims.SparkCompat;
 import java.io.IOException;
@@ -9,14 +10,18 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** A SQL execution that ended: its session, its time, and its scans. */
 final class QueryRecord implements Json.Value {
   private static final double NANOS_PER_SECOND = 1e9;
+  private static final String REDACTION = "spark.sql.redaction.string.regex";
 
   private final long number;
   private final long execution;
   private final String session;
+  private final String history; // the directory of the history, or an empty text
+  private final boolean showsValues;
   private final long endMs;
   private final double seconds;
   private final long lastScanId;
@@ -29,6 +34,11 @@ final class QueryRecord implements Json.Value {
     this.scans = scans;
     execution = event.executionId();
     session = SparkCompat.sessionId(event.qe().sparkSession());
+    SQLConf conf = SparkCompat.conf(event.qe().sparkSession());
+    history = SkippingSettings.value(conf, "spark.xskip.history.location", "");
+    showsValues =
+        Boolean.parseBoolean(SkippingSettings.value(conf, "spark.xskip.report.values", "").trim())
+            && conf.getConfString(REDACTION, "").isEmpty();
     endMs = event.time();
     seconds = event.duration() / NANOS_PER_SECOND;
     lastScanId = ScanLog.lastId();
@@ -59,6 +69,9 @@ final class QueryRecord implements Json.Value {
     json.writeStartObject();
     json.writeNumberField("number", number);
     json.writeNumberField("execution", execution);
+    json.writeStringField("session", session);
+    json.writeStringField("history", history);
+    json.writeBooleanField("shows_values", showsValues);
     json.writeNumberField("ended_ms", endMs);
     json.writeNumberField("seconds", seconds);
     json.writeNumberField("last_scan", lastScanId);

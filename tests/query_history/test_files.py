@@ -1,0 +1,182 @@
+"""The files of the query history: each row counts once at any moment, and their number is bounded [REP-H-3]."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from xskip.errors import StorageError
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.query_history.files import HistoryFiles, HistoryWriter
+from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
+
+NOW = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)
+DAY = "20261127"
+
+
+def sums(at: datetime = NOW, scans: int = 1) -> ScanSums:
+    ended = int(at.timestamp() * 1000)
+    return ScanSums(ended, ended, 1, scans, 10, 1000, 3, 300, 1.5, (7,))
+
+
+def kind(predicate: str | None = "a > ?") -> ScanKind:
+    return ScanKind("/lake/t", "parquet", predicate, "", ("minmax(a)",), ("minmax(a)",), ("b",), "me", "job (app-1)")
+
+
+def rows(*predicates: str | None, at: datetime = NOW) -> HistoryRows:
+    found = HistoryRows(1000)
+    for predicate in predicates:
+        found.add(kind(predicate), sums(at))
+    return found
+
+
+def scans(files: HistoryFiles, since: datetime | None = None) -> int:
+    return sum(each.scans for _, each in files.rows(since))
+
+
+def names(root: Path, day: str = DAY) -> list[str]:
+    return sorted(path.name for path in (root / day).iterdir())
+
+
+class Dying(LocalStorage):
+    """A storage of a process that dies before it removes files."""
+
+    def remove(self, paths: Iterable[str]) -> None:
+        raise StorageError("the process is killed", where=next(iter(paths)))
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    """[REP-H-2]."""
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    HistoryWriter(files).write(rows("a > ?", None), NOW, 30)
+    assert list(files.rows()) == [(kind("a > ?"), sums()), (kind(None), sums())]
+    (path,) = (tmp_path / DAY).iterdir()
+    assert pq.read_schema(path).field("first").type == pa.timestamp("ms", tz="UTC")
+
+
+def test_equal_scans_are_one_row_and_further_kinds_lose_their_predicate() -> None:
+    found = HistoryRows(2)
+    for predicate in ("a", "b", "a", "c", "d"):
+        found.add(kind(predicate), sums())
+    assert {each.predicate: counts.scans for each, counts in found} == {"a": 2, "b": 1, None: 2}
+
+
+def test_a_period_begins_at_its_moment(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    for days in (3, 2, 1, 0):
+        at = NOW - timedelta(days=days)
+        HistoryWriter(files).write(rows("a", at=at), at, 30)
+    assert [scans(files, NOW - timedelta(days=days)) for days in (0, 1, 2, 9)] == [1, 2, 3, 4]
+
+
+def test_a_driver_merges_its_own_files_of_a_day(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    other, writer = HistoryWriter(files), HistoryWriter(files)
+    other.write(rows("other"), NOW, 30)
+    most = 0
+    for i in range(100):
+        writer.write(rows(f"a{i % 7}"), NOW + timedelta(seconds=i), 30)
+        most = max(most, len(names(tmp_path)))
+    assert scans(files) == 101
+    assert most <= 22
+    assert sum(1 for each, _ in files.rows() if each.predicate == "other") == 1
+
+
+def test_a_kill_between_a_merge_and_its_removals_counts_no_row_twice(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    for _ in range(3):
+        HistoryWriter(files).write(rows("a"), NOW, 30)
+    with pytest.raises(StorageError):
+        HistoryFiles(Dying(), str(tmp_path)).merge(DAY, "merged-x-1.parquet")
+    assert len(names(tmp_path)) == 4
+    assert scans(files) == 3
+    # what replaces the merged file replaces the files that were left, too
+    files.merge(DAY, "merged-y-1.parquet")
+    assert names(tmp_path) == ["merged-y-1.parquet"]
+    assert scans(files) == 3
+
+
+def test_two_drivers_merge_a_past_day_once(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    for _ in range(30):
+        HistoryWriter(files).write(rows("a"), NOW, 30)
+    tomorrow = NOW + timedelta(days=1)
+    threads = [threading.Thread(target=files.maintain, args=(tomorrow, 30)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert names(tmp_path) == ["merged-day.parquet"]
+    assert scans(files) == 30
+
+
+def test_readers_beside_merges_see_each_row_once(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    for _ in range(40):
+        HistoryWriter(files).write(rows("a"), NOW, 30)
+    found: list[int] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            found.append(scans(files))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for i in range(10):
+        files.merge(DAY, f"merged-x-{i}.parquet")
+        HistoryWriter(files).files.put(DAY, f"none-{i}.parquet", HistoryRows(1))  # the next merge has something to do
+    done.set()
+    reader.join()
+    assert found
+    assert set(found) == {40}
+
+
+def test_the_present_day_and_late_files_are_left_alone(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    for _ in range(2):
+        HistoryWriter(files).write(rows("a"), NOW, 30)
+    files.maintain(NOW, 30)
+    files.maintain(datetime(2026, 11, 28, 1, 59, tzinfo=timezone.utc), 30)  # a driver can still write into the day
+    assert len(names(tmp_path)) == 2
+    files.maintain(datetime(2026, 11, 28, 2, 1, tzinfo=timezone.utc), 30)
+    assert names(tmp_path) == ["merged-day.parquet"]
+    HistoryWriter(files).files.put(DAY, "late.parquet", rows("late"))
+    files.maintain(NOW + timedelta(days=2), 30)
+    assert scans(files) == 3
+
+
+def test_old_days_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    foreign = tmp_path / "notes"
+    foreign.mkdir()
+    for days in (31, 30, 0):
+        HistoryWriter(files).write(rows("a"), NOW - timedelta(days=days), 1000)
+    files.maintain(NOW, 30)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["20261028", DAY, "notes"]
+
+
+def test_a_file_that_is_no_history_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    HistoryWriter(files).write(rows("a"), NOW, 30)
+    (tmp_path / DAY / "torn.parquet").write_bytes(b"PAR1 torn")
+    assert scans(files) == 1
+    assert "torn.parquet" in caplog.text
+
+
+def test_a_merge_keeps_the_rows_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    HistoryWriter(files).write(rows("a"), NOW, 30)
+    (tmp_path / DAY / "torn.parquet").write_bytes(b"PAR1 torn")
+    files.merge(DAY, "merged-x-1.parquet")
+    assert names(tmp_path) == ["merged-x-1.parquet", "torn.parquet"]
+
+
+def test_a_history_without_files_is_empty(tmp_path: Path) -> None:
+    assert list(HistoryFiles(LocalStorage(), str(tmp_path / "none")).rows(NOW)) == []

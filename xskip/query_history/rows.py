@@ -1,0 +1,144 @@
+"""The rows of the query history, each of which sums up equal scans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, fields, replace
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["SCHEMA", "HistoryRows", "ScanKind", "ScanSums"]
+
+_INSTANT = pa.timestamp("ms", tz="UTC")
+_TEXTS = pa.list_(pa.string())
+#: The columns of the Parquet files. Rules: [REP-H-2].
+SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("format", pa.string()),
+        ("predicate", pa.string()),
+        ("problem", pa.string()),
+        ("present", _TEXTS),
+        ("used", _TEXTS),
+        ("without_index", _TEXTS),
+        ("user", pa.string()),
+        ("application", pa.string()),
+        ("first", _INSTANT),
+        ("last", _INSTANT),
+        ("queries", pa.int64()),
+        ("scans", pa.int64()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("kept", pa.int64()),
+        ("kept_bytes", pa.int64()),
+        ("milliseconds", pa.float64()),
+        ("ruled_out", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanKind:
+    """What equal scans have in common."""
+
+    dataset: str
+    format: str
+    #: None if it is not known, or if the history had too many different rows.
+    predicate: str | None
+    #: Why the scans read all files; empty without a problem.
+    problem: str
+    #: The texts of all indexes of the dataset, and of those that answered a condition, in order.
+    present: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    #: The columns of conditions that no index answered because no index is on them, in order.
+    without_index: tuple[str, ...] = ()
+    user: str = ""
+    application: str = ""
+
+    def without_predicate(self) -> ScanKind:
+        """Return the kind of scans with any predicate."""
+        return replace(self, predicate=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSums:
+    """The sums over equal scans."""
+
+    #: When the first and the last query ended, in milliseconds since the epoch.
+    first: int
+    last: int
+    #: The number of queries whose first scan is among the scans: the sum over all rows is the number of all queries.
+    queries: int
+    scans: int
+    files: int
+    bytes: int
+    kept: int
+    kept_bytes: int
+    milliseconds: float
+    #: For each index in use, the sum of the files that it ruled out.
+    ruled_out: tuple[int, ...] = ()
+
+    def __add__(self, other: ScanSums) -> ScanSums:
+        return ScanSums(
+            min(self.first, other.first),
+            max(self.last, other.last),
+            self.queries + other.queries,
+            self.scans + other.scans,
+            self.files + other.files,
+            self.bytes + other.bytes,
+            self.kept + other.kept,
+            self.kept_bytes + other.kept_bytes,
+            self.milliseconds + other.milliseconds,
+            tuple(a + b for a, b in zip(self.ruled_out, other.ruled_out, strict=True)),
+        )
+
+
+@dataclass(slots=True)
+class HistoryRows:
+    """Sums of scans by their kinds, with a bounded number of rows."""
+
+    #: From this number of rows on, scans of new kinds are summed up without their predicates.
+    most: int
+    _sums: dict[ScanKind, ScanSums] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def __iter__(self) -> Iterator[tuple[ScanKind, ScanSums]]:
+        return iter(self._sums.items())
+
+    def add(self, kind: ScanKind, sums: ScanSums) -> None:
+        """Add sums of scans of a kind."""
+        if kind not in self._sums and len(self._sums) >= self.most:
+            kind = kind.without_predicate()
+        present = self._sums.get(kind)
+        self._sums[kind] = sums if present is None else present + sums
+
+    def update(self, rows: Iterable[tuple[ScanKind, ScanSums]]) -> None:
+        """Add the rows of another part of the history."""
+        for kind, sums in rows:
+            self.add(kind, sums)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a table with the columns of :data:`SCHEMA`."""
+        rows = [_members(kind) | _members(sums) for kind, sums in self._sums.items()]
+        return pa.Table.from_pylist(rows, SCHEMA)
+
+    @staticmethod
+    def parse(table: pa.Table) -> Iterator[tuple[ScanKind, ScanSums]]:
+        """Yield the rows of a table, which can have further columns."""
+        instants = {name: table[name].cast(pa.int64()) for name in ("first", "last")}
+        for name, values in instants.items():
+            table = table.set_column(table.schema.get_field_index(name), name, values)
+        for row in table.select(SCHEMA.names).to_pylist():
+            yield _parsed(ScanKind, row), _parsed(ScanSums, row)
+
+
+def _members(value: ScanKind | ScanSums) -> dict[str, Any]:
+    return dict(zip((each.name for each in fields(value)), astuple(value), strict=True))
+
+
+def _parsed(kind: Any, row: Mapping[str, Any]) -> Any:
+    values = {each.name: row[each.name] for each in fields(kind)}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

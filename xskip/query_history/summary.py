@@ -1,0 +1,61 @@
+"""What the query history tells: how much queries skipped, and how they used the indexes of a dataset."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from xskip.query_history.rows import ScanKind, ScanSums
+from xskip.results.index_usage import DatasetUsage, IndexUsage
+from xskip.results.savings import DatasetSavings, Savings
+
+__all__ = ["savings_of", "usage_of"]
+
+
+def savings_of(rows: Iterable[tuple[ScanKind, ScanSums]]) -> Savings:
+    """Return the files and bytes that the queries of rows read and skipped."""
+    datasets: dict[str, ScanSums] = {}
+    for kind, sums in rows:
+        plain = replace(sums, ruled_out=())
+        present = datasets.get(kind.dataset)
+        datasets[kind.dataset] = plain if present is None else present + plain
+    found = [
+        DatasetSavings(
+            name, each.scans, each.files, each.bytes, each.files - each.kept, each.bytes - each.kept_bytes,
+            each.milliseconds,
+        )
+        for name, each in datasets.items()
+    ]  # fmt: skip
+    first = min((each.first for each in datasets.values()), default=None)
+    since = None if first is None else datetime.fromtimestamp(first / 1000, timezone.utc)
+    queries = sum(each.queries for each in datasets.values())
+    datasets_in_order = tuple(sorted(found, key=lambda each: (-each.skipped_bytes, each.dataset)))
+    return Savings(queries, since, datasets_in_order, is_of_history=True)
+
+
+def usage_of(
+    rows: Iterable[tuple[ScanKind, ScanSums]], dataset: str, present: Iterable[str], days: int
+) -> DatasetUsage:
+    """Return how the queries of rows, which are those of the last ``days``, used the indexes of a dataset.
+
+    Scans of a time in which the dataset had other indexes than ``present`` count only for what was useful.
+    """
+    texts = frozenset(present)
+    scans, useful = 0, set[str]()
+    asked, ruled_out, columns = Counter[str](), Counter[str](), Counter[str]()
+    for kind, sums in rows:
+        if kind.dataset != dataset:
+            continue
+        useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
+        if kind.present and frozenset(kind.present) != texts:
+            continue
+        scans += sums.scans
+        for name, count in zip(kind.used, sums.ruled_out, strict=True):
+            asked[name] += sums.scans
+            ruled_out[name] += count
+        for column in kind.without_index:
+            columns[column] += sums.scans
+    indexes = {name: IndexUsage(count, ruled_out[name]) for name, count in asked.items()}
+    return DatasetUsage(scans, indexes, dict(columns), texts, frozenset(useful & texts), days)

@@ -1,0 +1,175 @@
+"""The recorder of a driver's queries: a thread that adds them to the query history of their sessions."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from xskip.engine.decision import ScanTrace
+from xskip.engine.usage import columns_without_index, ruled_out_by_indexes
+from xskip.engine.warning_log import WarningLog
+from xskip.expressions.shown_values import text_with_values
+from xskip.metadatastore.writers import Writer, present_writer
+from xskip.protocol.scan_records import ExecutedScan, QueryRecord, ScanRecord
+from xskip.query_history.files import HistoryFiles, HistoryWriter
+from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
+from xskip.settings import HISTORY
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+
+__all__ = ["HistoryRecorder"]
+
+_log = logging.getLogger("xskip")
+#: How often the thread takes the queries of the JVM, which keeps the last 1,000, and how often it writes them.
+_TAKE_SECONDS = 10.0
+_WRITE_SECONDS = 300.0
+#: The different rows that the recorder keeps until it writes them.
+_MAX_ROWS = 1000
+_MAX_CHARACTERS = 2000
+
+
+@dataclass(slots=True)
+class _Pending:
+    writer: HistoryWriter
+    rows: HistoryRows
+
+
+@dataclass(slots=True)
+class HistoryRecorder:
+    """The recorder of a JVM's queries. Several threads can use it.
+
+    A driver that is killed loses the rows of the last five minutes. Nothing here runs while Spark plans a query, and a
+    failure is logged once.
+    """
+
+    hook: Hook
+    #: Returns the number of days that the history keeps.
+    days: Callable[[], int]
+    trace: Callable[[int], ScanTrace | None]
+    warnings: WarningLog
+    _pending: dict[str, _Pending] = field(default_factory=dict)
+    _taken: int = 0
+    _written: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    #: Guards all state. A thread that holds it calls the JVM and the storage, and takes no other lock of the engine.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _thread: threading.Thread | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Start the thread unless it runs; it records the queries that end from now on."""
+        with self._lock:
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, name="xskip query history", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Stop the thread after it has written all rows."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_TAKE_SECONDS)
+
+    def flush(self) -> None:
+        """Write the rows of all queries that have ended; raise an error if a history cannot be written."""
+        with self._lock:
+            self._take()
+            for location in list(self._pending):
+                self._write(location)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_TAKE_SECONDS):
+            self._record(is_last=False)
+        self._record(is_last=True)
+
+    def _record(self, *, is_last: bool) -> None:
+        """Take the queries, and write them if it is time; never raise."""
+        with self._lock:
+            try:
+                self._take()
+            except Exception as error:  # noqa: BLE001 - the JVM can end at any moment
+                _log.debug("xskip cannot take the queries for their history: %s", error)
+            now = datetime.now(timezone.utc)
+            if not is_last and (now - self._written).total_seconds() < _WRITE_SECONDS:
+                return
+            self._written = now
+            for location in list(self._pending):
+                try:
+                    self._write(location)
+                except Exception as error:  # noqa: BLE001 - a query never fails because of xskip
+                    self.warnings.warn_history(location, str(error))
+
+    def _take(self) -> None:
+        for query in self.hook.queries.all_queries_after(self._taken):
+            self._taken = query.number
+            with suppress(Exception):  # a record that is odd must not stop those after it
+                self._add(query)
+
+    def _add(self, query: QueryRecord) -> None:
+        if not query.history or HISTORY.error(query.history) is not None:
+            return
+        pending = self._pending.get(query.history)
+        if pending is None:
+            location = self.hook.locations.qualified(query.history)
+            files = HistoryFiles(storage_for(self.hook, location), location)
+            pending = self._pending[query.history] = _Pending(HistoryWriter(files), HistoryRows(_MAX_ROWS))
+        author = present_writer()
+        for position, (kind, sums) in enumerate(self._scans(query, author)):
+            pending.rows.add(kind, sums if position == 0 else replace(sums, queries=0))
+
+    def _write(self, location: str) -> None:
+        pending = self._pending[location]
+        if not len(pending.rows):
+            return
+        pending.writer.write(pending.rows, datetime.now(timezone.utc), self.days())
+        pending.rows = HistoryRows(_MAX_ROWS)
+
+    def _scans(self, query: QueryRecord, author: Writer) -> Iterator[tuple[ScanKind, ScanSums]]:
+        for scan in query.scans:
+            if not scan.requests:
+                yield self._unanswered(query, scan, author)
+            for request in scan.requests:
+                yield self._answered(query, request, author)
+
+    def _unanswered(self, query: QueryRecord, scan: ExecutedScan, author: Writer) -> tuple[ScanKind, ScanSums]:
+        dataset = self.hook.locations.normalized(scan.path) if scan.path else scan.table
+        problem = scan.refusal or scan.off
+        kind = ScanKind(dataset, scan.format, None, problem, user=author.user, application=author.application)
+        ended = query.ended_ms
+        return kind, ScanSums(ended, ended, 1, 1, scan.files, scan.bytes, scan.files, scan.bytes, 0.0)
+
+    def _answered(self, query: QueryRecord, request: ScanRecord, author: Writer) -> tuple[ScanKind, ScanSums]:
+        trace = self.trace(request.id)
+        used = {} if trace is None else ruled_out_by_indexes(trace)
+        names = sorted(used)
+        kind = ScanKind(
+            request.root,
+            request.format,
+            _predicate(trace, query),
+            trace.problem if trace else "",
+            tuple(sorted(trace.indexes)) if trace else (),
+            tuple(names),
+            tuple(sorted(columns_without_index(trace))) if trace else (),
+            author.user,
+            author.application,
+        )
+        kept = (0, 0) if request.evaluated else (request.kept, request.kept_bytes)
+        spent = request.request_ms + request.filter_ms
+        ended = query.ended_ms
+        sums = ScanSums(
+            ended, ended, 1, 1, request.listed, request.listed_bytes, *kept, spent, tuple(used[name] for name in names)
+        )
+        return kind, sums
+
+
+def _predicate(trace: ScanTrace | None, query: QueryRecord) -> str | None:
+    if trace is None:
+        return None
+    shows = query.shows_values and trace.decoded is not None
+    text = text_with_values(trace.decoded, trace.secret_columns) if shows and trace.decoded else trace.predicate
+    return text if len(text) <= _MAX_CHARACTERS else None
