@@ -14,13 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.cli.calls import call_json
+from tests.cli.calls import call, call_json
 from tests.helpers import index, write_files
 from xskip import MinMax, ValueList
 from xskip.errors import ArgumentError, SettingError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles
 from xskip.query_history.rows import ScanKind, ScanSums
+from xskip.results.savings import DatasetSavings
 from xskip.spark.query.spark_engine import engine_of
 
 FILES = {f"f{i}": [(10 * i + j, f"s{i}", j) for j in range(3)] for i in range(10)}
@@ -195,6 +196,34 @@ def test_the_command_shows_savings_without_spark(
     monkeypatch.setattr("xskip.cli.sessions.session", None)
     assert call_json(capsys, "savings", history, "--days", "7") == expected.to_dict()
     assert str(xskip.savings(history=history)) == str(expected)
+
+
+def test_an_overview_has_the_savings_of_the_last_days(
+    spark: SparkSession,
+    data: tuple[xskip.SkippingIndex, str],
+    history: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """[STA-OV-4]."""
+    spark.read.parquet(data[1]).filter("a > 85").collect()
+    other = write_files(spark, tmp_path / "other", "a int, s string, b int", FILES)
+    index(spark, other, [MinMax("a")])
+    base = spark.conf.get("spark.xskip.metadata.location", None) or str(tmp_path)
+    for found in (xskip.overview(base, spark=spark, days=7), xskip.overview(base, history=history, days=7)):
+        by_dataset = {each.dataset: each for each in found}
+        savings = by_dataset[data[1]].savings
+        assert savings is not None
+        assert (savings.scans, savings.files, savings.skipped) == (1, 10, 9)
+        assert 0 < savings.skipped_bytes < savings.bytes
+        assert by_dataset[other].savings == DatasetSavings(other, 0, 0, 0, 0, 0, 0.0)
+        assert "skipped in the last 7 days" in str(found)
+        assert "no scan" in found.to_html()
+        skipped = float(savings.skipped_bytes)
+    assert [each.savings for each in xskip.overview(base)] == [None, None]
+    metrics = call(capsys, "list", base, "--history", history, "--format", "prometheus")
+    assert f'xskip_index_skipped_bytes{{dataset="{data[1]}"}} {skipped}' in metrics
+    assert "skipped_bytes{" not in call(capsys, "list", base, "--format", "prometheus")
 
 
 def test_wrong_arguments_are_refused(spark: SparkSession, history: str) -> None:

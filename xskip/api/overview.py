@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import ArgumentError
 from xskip.standalone.overview import overview_without_spark
+from xskip.standalone.query_history import history_without_spark, with_savings
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -20,7 +21,12 @@ __all__ = ["overview"]
 
 
 def overview(
-    location: str | os.PathLike[str], *, spark: SparkSession | None = None, filesystem: FileSystem | None = None
+    location: str | os.PathLike[str],
+    *,
+    spark: SparkSession | None = None,
+    filesystem: FileSystem | None = None,
+    history: str | os.PathLike[str] | None = None,
+    days: int | None = None,
 ) -> Overview:
     """Return the state of all indexes below a directory.
 
@@ -37,6 +43,11 @@ def overview(
         The session whose file systems and settings apply. None needs neither Spark nor Java.
     filesystem : pyarrow.fs.FileSystem, optional
         Without a session, the file system of the directory. None finds the file system by the path.
+    history : str or os.PathLike, optional
+        The directory of the query history, for the bytes that queries have skipped. None is that of the session's
+        ``spark.xskip.history.location``.
+    days : int, optional
+        The number of last days of the history, 30 by default. Without ``history`` and ``days``, savings are left out.
 
     Returns
     -------
@@ -48,7 +59,8 @@ def overview(
     Raises
     ------
     ArgumentError
-        If the location is not a path, or if both a session and a file system are given.
+        If the location is not a path, if both a session and a file system are given, if ``days`` is given and there is
+        no history, or if ``days`` is not a number of at least 1.
     StorageError
         If the storage refuses to list the directory.
 
@@ -59,12 +71,21 @@ def overview(
     [(3, 'all files indexed', True)]
     """
     if spark is None:
-        return overview_without_spark(location, filesystem)
+        found = overview_without_spark(location, filesystem)
+        if history is None and days is None:
+            return found
+        return with_savings(found, history_without_spark(history, filesystem if "://" in str(history) else None), days)
     if filesystem is not None:
         raise ArgumentError(
             "a session has its own file systems", found="spark= and filesystem=", expected="one of them"
         )
-    return _overview_in_spark(spark, location)
+    found = _overview_in_spark(spark, location)
+    if history is None and days is None:
+        return found
+    from xskip.api.query_history import history_of_session
+    from xskip.spark.query.spark_engine import engine_of
+
+    return with_savings(found, history_of_session(engine_of(spark), history), days)
 
 
 def _overview_in_spark(spark: SparkSession, location: str | os.PathLike[str]) -> Overview:

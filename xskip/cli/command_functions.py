@@ -181,7 +181,7 @@ def list_all(arguments: argparse.Namespace) -> int:
         from xskip.cli.sessions import session
 
         with session(arguments) as spark:
-            found = overview(arguments.location, spark=spark)
+            found = overview(arguments.location, spark=spark, history=arguments.history, days=arguments.days)
     from xskip.cli.output import show
 
     show(arguments, found)

@@ -264,7 +264,7 @@ COMMANDS = (
         "list", "show the state of the indexes below a directory", "xskip list /lake --check", list_all,
         (
             Flag(("location",), "a directory with datasets, or a base location of indexes", {"type": place}),
-            _CHECK,
+            replace(_HISTORY, text="the directory of the query history, for what queries have skipped"), _DAYS, _CHECK,
             Flag(
                 ("--format", "--output"), "print text, JSON, a page of HTML, or metrics for Prometheus",
                 {"choices": ("text", "json", "html", "prometheus"), "default": "text", "dest": "output"},

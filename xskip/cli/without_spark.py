@@ -70,6 +70,8 @@ def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) ->
     """
     _check_session(arguments, ("option", "at", "format"), _READING if reads else _PLACES)
     _check_place(arguments.path, arguments.location or "")
+    if getattr(arguments, "history", None):
+        _check_place(arguments.history, "")
     from xskip.standalone.opened import open_index
 
     try:
@@ -123,11 +125,12 @@ def indexes_below(arguments: argparse.Namespace) -> Overview:
     """Return the state of the indexes below the directory that the arguments name, or raise NeedsSpark."""
     demand_directory(arguments.location)
     _check_session(arguments, (), _READING)
-    _check_place(arguments.location, "")
-    from xskip.standalone.overview import overview_without_spark
+    for place in filter(None, (arguments.location, arguments.history)):
+        _check_place(place, "")
+    from xskip.api.overview import overview
 
     try:
-        return overview_without_spark(arguments.location)
+        return overview(arguments.location, history=arguments.history, days=arguments.days)
     except XskipError as error:
         raise _needed(error) from error
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from xskip.results.index_status import IndexStatus
 from xskip.results.prometheus import gauges_text
-from xskip.results.render import html_page, human_bytes, render_html, time_text
+from xskip.results.render import days_text, html_page, human_bytes, part_of_bytes, render_html, time_text
 from xskip.results.result_view import ShownTable
+from xskip.results.savings import DatasetSavings, Savings
 
 __all__ = ["IndexOverview", "Overview"]
 
@@ -21,6 +22,9 @@ _GAUGES = {
     "deleted_files": "Entries of the index whose files were deleted.",
     "metadata_bytes": "Size of the metadata of the index.",
     "last_commit_timestamp_seconds": "When the index was last changed.",
+    "scans": "Scans of queries in the last days, by the query history.",
+    "scanned_bytes": "Size of the files that Spark listed for these scans.",
+    "skipped_bytes": "Size of the files among them that the scans skipped.",
     "fresh": "1 if the index has all present files and nothing is wrong, else 0.",
 }
 
@@ -49,6 +53,8 @@ class IndexOverview:
         The comparison with the present files of the dataset; None if it is not known.
     problem : str
         What is wrong with the index, and what to do; empty if nothing is known to be wrong.
+    savings : DatasetSavings or None
+        What the queries of the last days read and skipped; None without a query history.
     """
 
     dataset: str
@@ -60,6 +66,7 @@ class IndexOverview:
     commit: int | None = None
     status: IndexStatus | None = None
     problem: str = ""
+    savings: DatasetSavings | None = None
 
     @property
     def is_fresh(self) -> bool:
@@ -96,7 +103,16 @@ class IndexOverview:
             values |= {f"{word}_files": count for word, count in _changes(self.status).items()}
         if self.commit is not None:
             values["last_commit_timestamp_seconds"] = self.commit / 1000
+        if self.savings is not None:
+            values |= {"scans": self.savings.scans, "scanned_bytes": self.savings.bytes}
+            values["skipped_bytes"] = self.savings.skipped_bytes
         return values
+
+    @property
+    def savings_text(self) -> str:
+        """Return how much queries have skipped, such as ``1.0 GiB of 2.0 GiB``; empty without a query history."""
+        found = self.savings
+        return "" if found is None else part_of_bytes(found.skipped_bytes, found.bytes) if found.scans else "no scan"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain Python values, such as for JSON."""
@@ -134,6 +150,17 @@ class Overview(ShownTable):
     location: str
     created: int
     indexes: tuple[IndexOverview, ...]
+    #: The number of days of the query history whose savings the indexes have; None without a history.
+    days: int | None = None
+
+    def with_savings(self, savings: Savings, days: int) -> Overview:
+        """Return the overview with what the queries of the last days have skipped."""
+        found = {each.dataset: each for each in savings}
+        indexes = (
+            replace(each, savings=found.get(each.dataset, DatasetSavings(each.dataset, 0, 0, 0, 0, 0, 0.0)))
+            for each in self.indexes
+        )
+        return replace(self, indexes=tuple(indexes), days=days)
 
     def __len__(self) -> int:
         return len(self.indexes)
@@ -162,9 +189,14 @@ class Overview(ShownTable):
             "files": [each.files for each in self.indexes],
             "state": [f"{each.state}, problem" if each.problem else each.state for each in self.indexes],
             "last commit (UTC)": [each.time_text for each in self.indexes],
+            **self._savings_column(),
             "metadata": [human_bytes(each.metadata_bytes) for each in self.indexes],
             "indexes": [", ".join(each.indexes) for each in self.indexes],
         }
+
+    def _savings_column(self) -> dict[str, list[Any]]:
+        name = f"skipped in {days_text(self.days)}" if self.days else ""
+        return {name: [each.savings_text for each in self.indexes]} if name else {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the overview as plain Python values, such as for JSON."""
@@ -172,6 +204,7 @@ class Overview(ShownTable):
         return {
             "location": self.location,
             "created": time.isoformat(timespec="milliseconds"),
+            "days": self.days,
             "indexes": [each.to_dict() for each in self.indexes],
         }
 
@@ -189,6 +222,8 @@ class Overview(ShownTable):
             "fresh": fresh,
             "files": sum(each.files for each in self.indexes),
             "metadata_bytes": sum(each.metadata_bytes for each in self.indexes),
+            "days": days_text(self.days) if self.days else "",
+            "skipped_bytes": sum(each.savings.skipped_bytes for each in self.indexes if each.savings),
             "time": time_text(datetime.fromtimestamp(self.created / 1000, timezone.utc)),
         }
 
@@ -199,7 +234,8 @@ class Overview(ShownTable):
         -------
         str
             Gauges with the label ``dataset``: the files in the index, new, changed and deleted files, the size of the
-            metadata, the time of the latest commit, and whether the index is fresh.
+            metadata, the time of the latest commit, and whether the index is fresh; with a query history also the scans
+            of the last days, and the bytes that they listed and skipped.
         """
         gauges = {
             f"xskip_index_{name}": (

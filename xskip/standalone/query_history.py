@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
     from xskip.metadatastore.snapshot import Snapshot
     from xskip.results.index_usage import DatasetUsage
+    from xskip.results.overview import Overview
     from xskip.results.savings import Savings
 
-__all__ = ["days_ago", "history_without_spark", "no_history", "savings_in_history", "usage_in_history"]
+__all__ = ["history_without_spark", "no_history", "savings_in_history", "usage_in_history", "with_savings"]
 
-#: The number of days that advice and descriptions take into account if only a history is given.
+#: The number of days that advice, descriptions and overviews take into account if only a history is given.
 _DAYS = 30
 
 
-def days_ago(days: int | None) -> datetime | None:
+def _days_ago(days: int | None) -> datetime | None:
     """Return the moment a number of days ago; None, which is all days, stays None."""
     if days is None:
         return None
@@ -51,13 +52,19 @@ def history_without_spark(
     return HistoryFiles(store.storage, store.root)
 
 
+def with_savings(overview: Overview, history: HistoryFiles, days: int | None) -> Overview:
+    """Return an overview with what the queries of the last days, 30 by default, have skipped."""
+    days = _DAYS if days is None else days
+    return overview.with_savings(savings_in_history(history, days), days)
+
+
 def savings_in_history(history: HistoryFiles, days: int | None) -> Savings:
     """Return what the queries of the last days have read and skipped; None for those of all days."""
-    return savings_of(history.rows(days_ago(days)))
+    return savings_of(history.rows(_days_ago(days)))
 
 
 def usage_in_history(history: HistoryFiles, dataset: str, snapshot: Snapshot, days: int | None) -> DatasetUsage:
     """Return how the queries of the last days, 30 by default, used the indexes of a dataset."""
     days = _DAYS if days is None else days
     present = (str(definition) for definition, _ in snapshot.indexes)
-    return usage_of(history.rows(days_ago(days)), dataset, present, days)
+    return usage_of(history.rows(_days_ago(days)), dataset, present, days)
