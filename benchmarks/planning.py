@@ -35,6 +35,7 @@ import xskip
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.quixlake.descriptors import IndexFiles
+from xskip.quixlake.location import spark_location
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
@@ -109,7 +110,7 @@ def lake(spark: SparkSession, base: Path, count: int) -> DataFrame:
     names = pc.binary_join_element_wise(place, "_part_0_off_", first, "_", last, ".avro.snappy", "")
     files = DataFiles(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
     segments = listed_segments(files, IndexFiles.of({}).decisive)
-    source = TopicSource(hook_of(spark), LakeStore(hook_of(spark), str(base)), "t")
+    source = TopicSource(hook_of(spark), LakeStore(spark_location(hook_of(spark), str(base))), "t")
     index = ProcessIndexes().update(spark, source, segments, "names")
     assert index is not None
     return source.rows(spark, segments, index)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
 from xskip.errors import ArgumentError, DatasetError, PredicateError, XskipError
-from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions, listing, store
+from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions, location, store
 from xskip.quixlake.selection import milliseconds
 
 KEYS = ("a/b", "10", "2024-01-01", "", "é x#%:=", None)
@@ -182,11 +182,11 @@ def test_a_condition_on_metadata_is_answered_before_raw_folders_are_listed(
         written.set(key, "site", "Oslo")
     lake = QuixLake(spark, str(tmp_path))
     listed: list[str] = []
-    original = listing.list_below
+    original = location.list_below
 
-    def noted(hook: Any, uri: str) -> Any:
+    def noted(place: Any, uri: str) -> Any:
         listed.append(uri.removeprefix(f"file:{tmp_path}/").replace("Topic=t", "t"))
-        return original(hook, uri)
+        return original(place, uri)
 
     monkeypatch.setattr(store, "list_below", noted)
     for look in (lake.segments, lake.find):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.protocol.file_table import FileTable
-from xskip.quixlake.listing import files_below, list_below
+from xskip.quixlake.location import files_below
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect import relation
 from xskip.spark.collect.relation import Listing
@@ -57,7 +57,7 @@ def test_every_file_below_is_listed(spark: SparkSession, lake: Path) -> None:
         (f"{lake}/{name}", 0 if name == "empty.avro" else len(name), 1_700_000_000_123) for name in LISTED
     )
     for uri in (f"{lake}", f"file:{lake}", f"file://{lake}/"):
-        assert entries_of(list_below(hook_of(spark), uri)) == expected
+        assert entries_of(files_below(hook_of(spark), uri).files) == expected
     for uri in (f"file:{lake}", f"file://{lake}/"):
         assert entries_of(by_hadoop(spark, uri)) == expected
 
@@ -86,12 +86,12 @@ def test_many_files_go_through_a_local_file(
 
 def test_a_directory_that_does_not_exist_has_no_files(spark: SparkSession, lake: Path) -> None:
     for uri in (f"file:{lake}/none", f"file:{lake}/no files"):
-        assert entries_of(list_below(hook_of(spark), uri)) == []
+        assert entries_of(files_below(hook_of(spark), uri).files) == []
         assert entries_of(by_hadoop(spark, uri)) == []
 
 
 def test_names_that_are_not_utf_8_are_left_out(spark: SparkSession, lake: Path) -> None:
-    before = entries_of(list_below(hook_of(spark), str(lake)))
+    before = entries_of(files_below(hook_of(spark), str(lake)).files)
     folder = os.fsencode(lake / "Key=x")
     os.makedirs(folder + b"\xff/inside")
     for name in (folder + b"\xff/x.avro", os.fsencode(lake) + b"/Key=a/\xfe\xc3.avro"):
@@ -103,9 +103,9 @@ def test_names_that_are_not_utf_8_are_left_out(spark: SparkSession, lake: Path) 
 
 def test_a_directory_that_cannot_be_read(spark: SparkSession, lake: Path) -> None:
     with pytest.raises(StorageError, match="cannot list the files of a directory"):
-        list_below(hook_of(spark), f"file:{lake}/a.avro")
+        files_below(hook_of(spark), f"file:{lake}/a.avro")
     with pytest.raises(StorageError, match="No FileSystem for scheme"):
-        list_below(hook_of(spark), "nowhere://bucket/lake")
+        files_below(hook_of(spark), "nowhere://bucket/lake")
 
 
 def test_names_have_no_scheme_and_no_authority(spark: SparkSession, lake: Path) -> None:
@@ -113,7 +113,7 @@ def test_names_have_no_scheme_and_no_authority(spark: SparkSession, lake: Path) 
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     conf.set("fs.viewfs.mounttable.xskip-listing.link./base", (lake / "Key=a%2Fb").as_uri())
     try:
-        found = list_below(hook_of(spark), "viewfs://xskip-listing/base")
-        assert sorted(found.names.to_pylist()) == ["/base/Start=2025-08-21/ts_1_2_part_0_off_0_1.avro.snappy"]
+        found = files_below(hook_of(spark), "viewfs://xskip-listing/base")
+        assert sorted(found.files.names.to_pylist()) == ["/base/Start=2025-08-21/ts_1_2_part_0_off_0_1.avro.snappy"]
     finally:
         conf.unset("fs.viewfs.mounttable.xskip-listing.link./base")

@@ -60,13 +60,13 @@ def test_a_read_lists_only_the_folders_of_its_keys(
     hourly(tmp_path, KEYS).set("a/b", "site", "Oslo")
     lake = QuixLake(spark, str(tmp_path))
     listed: list[str] = []
-    from xskip.quixlake import listing, store
+    from xskip.quixlake import location, store
 
-    original = listing.list_below
+    original = location.list_below
 
-    def noted(hook: Any, uri: str) -> Any:
+    def noted(place: Any, uri: str) -> Any:
         listed.append(uri.partition("/Topic=t")[2])
-        return original(hook, uri)
+        return original(place, uri)
 
     monkeypatch.setattr(store, "list_below", noted)
     for filters in ({"keys": "a/b"}, {"metadata": {"site": "Oslo"}}, {"keys": KEYS, "metadata": {"site": "Oslo"}}):

@@ -14,7 +14,7 @@ from tests.helpers import opened_files
 from tests.quixlake.written import Place, Record, frame_of, message, messages_of, table_of, write_segment
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
-from xskip.quixlake.listing import list_below
+from xskip.quixlake.location import files_below
 from xskip.quixlake.segment_frame import COLUMNS, Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import Dataset
@@ -123,7 +123,7 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     conf.set("fs.viewfs.mounttable.xskip-frame.link./base", tmp_path.as_uri())
     try:
-        files = list_below(hook_of(spark), "viewfs://xskip-frame/base")
+        files = files_below(hook_of(spark), "viewfs://xskip-frame/base").files
         table = replace(table_of({path: ("t", "k", DAY)}), files=files)
         df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", Reading())
         assert df.inputFiles() == ["viewfs://xskip-frame/base/Key=a%20b%252F/x%20y%23.avro"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,38 +11,35 @@ import pyarrow.compute as pc
 
 from xskip.api.arguments import check_flag, check_text
 from xskip.hints import Phrase
-from xskip.paths import check_path
 from xskip.quixlake.arguments import check_key
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
+from xskip.quixlake.location import LakeLocation
 from xskip.quixlake.names import RAW, first_parts, is_first_of
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
 from xskip.quixlake.segments import SEGMENT, kept, listed_segments
 from xskip.quixlake.selection import Filters, Moment, Selection
 from xskip.quixlake.store import Described, LakeStore
-from xskip.quixlake.topic_source import TopicSource
-from xskip.spark.query.spark_engine import engine_of
+from xskip.quixlake.topic_segments import TopicSegments
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from typing_extensions import Unpack
 
 __all__ = ["LakeDiscovery"]
 
 
 class LakeDiscovery:
-    """The part of :class:`~xskip.quixlake.lake.QuixLake` that tells what the lake holds.
+    """What a lake holds.
 
     The segments of a stream key are those that its descriptors name, or those in its folder if it has no index file.
     With ``listed=True`` they are the segments that exist.
     """
 
-    def __init__(self, spark: SparkSession, base: str | os.PathLike[str]) -> None:
-        self.spark = spark
-        self.base = check_path(base, "folder of the lake")
-        self._store = LakeStore(engine_of(spark).hook, self.base)
+    def __init__(self, base: str, location: LakeLocation) -> None:
+        self.base = base
+        self._store = LakeStore(location)
 
     def __repr__(self) -> str:
-        return f"QuixLake({self.base!r})"
+        return f"{type(self).__name__}({self.base!r})"
 
     def topics(self, *, listed: bool = False) -> LakeTable:
         """Return the topics, with their numbers of stream keys, segments, bytes and messages, and their bounds.
@@ -258,8 +254,8 @@ class LakeDiscovery:
         check_flag("listed", listed)
         topic, keys = selection.topic, selection.keys
         if listed:
-            source = TopicSource(engine_of(self.spark).hook, self._store, topic)
-            return replace(selection, trust="names").overlapping(source.segments(keys, selection.metadata))
+            listing = TopicSegments(self._store, topic)
+            return replace(selection, trust="names").overlapping(listing.segments(keys, selection.metadata))
 
         def choose(values: pa.Table) -> frozenset[str | None] | None:
             return keys_of_topic(values, topic, selection.metadata, keys) if selection.metadata else keys

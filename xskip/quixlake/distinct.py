@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from xskip.quixlake.overlaps import groups
+from xskip.quixlake.overlaps import Comparison
 from xskip.quixlake.segment_frame import COLUMNS
 from xskip.quixlake.topic_source import TopicSource
 
@@ -28,20 +28,15 @@ def distinct_rows(
     them to read. Filters on the DataFrame skip the segments that are read, and filters on offsets and partitions also
     those whose offsets are only compared [QLK-RD-6].
     """
-    chosen = np.asarray(is_chosen.to_numpy(zero_copy_only=False), np.bool_)
-    group, is_shared = groups(whole)
-    # A segment whose offsets no other one can hold is read without a comparison [QLK-RD-6].
-    alone, beside = chosen & ~is_shared, chosen & is_shared
-    # The other segments of a group count whether they are chosen or not: a filter must not change which message counts.
-    compared = np.isin(group, group[beside])
+    masks = Comparison.of(whole, np.asarray(is_chosen.to_numpy(zero_copy_only=False), np.bool_))
     parts = []
     # If no segment is chosen, an empty DataFrame has the columns.
-    if alone.any() or not beside.any():
-        parts.append(source.rows(spark, whole.filter(pa.array(alone)), index, is_distinct=True))
-    if beside.any():
+    if masks.alone.any() or not masks.beside.any():
+        parts.append(source.rows(spark, whole.filter(pa.array(masks.alone)), index, is_distinct=True))
+    if masks.beside.any():
         rows, others = (
             _placed(source.rows(spark, whole.filter(pa.array(mask)), index, is_distinct=True))
-            for mask in (beside, compared)
+            for mask in (masks.beside, masks.compared)
         )
         parts.append(_without_copies(rows, others))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])

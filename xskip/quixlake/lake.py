@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_choice, check_count, check_flag, check_seed
+from xskip.paths import check_path
 from xskip.quixlake.arguments import check_age, check_names, check_options, check_values
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
@@ -16,10 +17,12 @@ from xskip.quixlake.compaction import Compaction, CompactionResult
 from xskip.quixlake.custom_metadata_files import delete_names, write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.distinct import distinct_rows
+from xskip.quixlake.location import spark_location
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.results import LakeTable
+from xskip.quixlake.selected_rows import spark_condition
 from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.sink import Sink, SinkOptions, WriteResult
 from xskip.quixlake.topic_index import TopicIndex, topic_index
@@ -51,7 +54,9 @@ class QuixLake(LakeDiscovery):
     """
 
     def __init__(self, spark: SparkSession, base: str | os.PathLike[str]) -> None:
-        super().__init__(spark, base)
+        base = check_path(base, "folder of the lake")
+        super().__init__(base, spark_location(engine_of(spark).hook, base))
+        self.spark = spark
         self._indexes = ProcessIndexes()
 
     def read(
@@ -101,8 +106,8 @@ class QuixLake(LakeDiscovery):
                 found = source.segments(selection.keys, selection.metadata)
                 index = self._indexes.update(self.spark, source, found, selection.trust)
                 frame = source.rows(self.spark, selection.overlapping(found), index)
-            for condition in selection.conditions():
-                frame = frame.filter(condition)
+            for condition in selection.conditions:
+                frame = frame.filter(spark_condition(condition))
             return Payload(value, schema, descriptor).decoded(frame)
 
     def check(self, topic: str) -> LakeTable:

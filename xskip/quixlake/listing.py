@@ -1,4 +1,4 @@
-"""The files below a directory of a lake, on local disks and on any file system that Spark can reach."""
+"""The files below a directory of a local disk, all at once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
-from xskip.errors import StorageError
+from xskip.errors import StorageError, error_text
 from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import local_path, modified_of
+from xskip.metadatastore.filesystem import modified_of
 from xskip.quixlake.parallel_map import parallel_map
-from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import first_line, spark_errors
-from xskip.spark.collect.relation import Listing
 
-__all__ = ["FilesBelow", "files_below", "list_below"]
+__all__ = ["FilesBelow", "cannot_list", "local_files_below", "visible_files"]
 
 
 class FilesBelow(NamedTuple):
@@ -31,25 +28,21 @@ class FilesBelow(NamedTuple):
     undecodable: tuple[str, ...] = ()
 
 
-def list_below(hook: Hook, uri: str) -> DataFiles:
-    """Return the files of :func:`files_below`."""
-    return files_below(hook, uri).files
-
-
-def files_below(hook: Hook, uri: str) -> FilesBelow:
+def local_files_below(directory: str) -> FilesBelow:
     """Return all files below a directory in no particular order; none if the directory does not exist.
 
     No directory is hidden, and no file except those whose own names begin with ``.`` or ``_`` [QLK-PA-6].
     """
-    failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
     try:
-        if uri.startswith(("/", "file:")):
-            return _local_files(str(local_path(uri)))
-        return FilesBelow(Listing(hook.builds.files().below(uri)).files())
-    except failures as error:
-        hint = "check the path and the permissions of the Spark session, and try again"
-        found = first_line(error)
-        raise StorageError("cannot list the files of a directory", where=uri, found=found, hint=hint) from error
+        return _local_files(directory)
+    except OSError as error:
+        raise cannot_list(directory, error_text(error)) from error
+
+
+def cannot_list(uri: str, found: str) -> StorageError:
+    """Return the error for a directory whose files cannot be listed."""
+    hint = "check the path and the permissions of this user, and try again"
+    return StorageError("cannot list the files of a directory", where=uri, found=found, hint=hint)
 
 
 def _local_files(directory: str) -> FilesBelow:
@@ -78,7 +71,7 @@ def _local_files(directory: str) -> FilesBelow:
             if None in own:  # only files have a size
                 deeper += [entry.path for entry in entries if entry.type is FileType.Directory]
         level = deeper
-    return FilesBelow(_visible(pa.array(paths, pa.string()), sizes, times), tuple(undecodable))
+    return FilesBelow(visible_files(pa.array(paths, pa.string()), sizes, times), tuple(undecodable))
 
 
 def _paths(entries: Sequence[FileInfo]) -> list[str]:
@@ -94,7 +87,7 @@ def _path(entry: FileInfo) -> Iterator[str]:
         yield entry.path
 
 
-def _visible(paths: pa.Array, sizes: Sequence[int | None], nanoseconds: Sequence[int | None]) -> DataFiles:
+def visible_files(paths: pa.Array, sizes: Sequence[int | None], nanoseconds: Sequence[int | None]) -> DataFiles:
     """Return the entries that are files and not hidden; directories have no size."""
     known = pa.array(sizes, pa.int64())
     chosen = pc.and_(known.is_valid(), pc.invert(pc.match_substring_regex(paths, "/[._][^/]*$")))

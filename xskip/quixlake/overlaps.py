@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Overlap", "groups", "mixed", "overlaps"]
+__all__ = ["Comparison", "Overlap", "groups", "mixed", "overlaps"]
 
 _STREAM = ("partition",)
 _KEY = ("partition", "stream_key")
@@ -30,6 +30,27 @@ class Overlap:
     last: int
     #: Whether both segments must hold the same offset, because they have more messages than there are offsets.
     is_certain: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The segments of a read of distinct offsets, as masks of the segments of a topic [QLK-RD-6]."""
+
+    #: The segments to read whose offsets no other segment can hold.
+    alone: _Mask
+    #: The other segments to read.
+    beside: _Mask
+    #: The segments with which these are compared, and these themselves.
+    compared: _Mask
+
+    @classmethod
+    def of(cls, whole: pa.Table, is_chosen: _Mask) -> Comparison:
+        """Return the comparison for the chosen segments among all segments of a topic."""
+        group, is_shared = groups(whole)
+        alone, beside = is_chosen & ~is_shared, is_chosen & is_shared
+        # The other segments of a group count whether they are chosen or not: a filter must not change which message
+        # counts.
+        return cls(alone, beside, np.isin(group, group[beside]))
 
 
 def groups(segments: pa.Table, by: Sequence[str] = _STREAM) -> tuple[_Numbers, _Mask]:

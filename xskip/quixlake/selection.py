@@ -5,17 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import PredicateError
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-__all__ = ["Filters", "Moment", "Selection", "Trust"]
+__all__ = ["Filters", "Moment", "OneOf", "Range", "Selection", "Trust"]
 
 #: A moment: a datetime, milliseconds since the Unix epoch, or a text such as ``2026-01-31 09:00``.
 Moment: TypeAlias = "datetime.datetime | int | str"
@@ -43,6 +40,24 @@ class Filters(TypedDict, total=False):
     metadata: Mapping[str, str | Iterable[str]] | None
     trust: Trust
     distinct_offsets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The condition that a column has one of some values, or null."""
+
+    column: str
+    values: tuple[str, ...] | tuple[int, ...]
+    has_null: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The condition that the number in a column lies in a half-open range; None leaves an end open."""
+
+    column: str
+    low: int | None
+    end: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +126,17 @@ class Selection:
             start, end = (pc.if_else(segments["is_exact"], each, pa.scalar(None, pa.int64())) for each in (start, end))
         return _within(kept, self.window, (start, end))
 
-    def conditions(self) -> list[Column]:
-        """Return the filters on the columns of a read, but for those on custom metadata."""
-        from pyspark.sql import functions as F
-
-        found: list[Column] = []
+    @property
+    def conditions(self) -> list[OneOf | Range]:
+        """Return the conditions on the columns of a read, all of which must be TRUE, but for custom metadata."""
+        found: list[OneOf | Range] = []
         if self.keys is not None:
-            named = F.col("stream_key").isin([key for key in self.keys if key is not None])
-            found.append(named | F.col("stream_key").isNull() if None in self.keys else named)
+            named = tuple(sorted(key for key in self.keys if key is not None))
+            found.append(OneOf("stream_key", named, has_null=None in self.keys))
         if self.partitions is not None:
-            found.append(F.col("partition").isin(sorted(self.partitions)))
-        for column, (low, end) in (("offset", self.offsets), ("timestamp", self.window)):
-            found += [F.col(column) >= low] if low is not None else []
-            found += [F.col(column) < end] if end is not None else []
-        return found
+            found.append(OneOf("partition", tuple(sorted(self.partitions))))
+        ranges = (Range("offset", *self.offsets), Range("timestamp", *self.window))
+        return [*found, *(each for each in ranges if (each.low, each.end) != (None, None))]
 
 
 def _within(

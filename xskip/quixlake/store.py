@@ -15,19 +15,16 @@ import pyarrow.compute as pc
 from xskip.errors import DatasetError, StorageError, did_you_mean
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.location import as_uri
 from xskip.quixlake.compacted import Compacted, Compactions
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import IndexFiles
-from xskip.quixlake.listing import files_below, list_below
+from xskip.quixlake.location import LakeLocation, list_below
 from xskip.quixlake.lost_segments import lost_of_topic, paths_of
 from xskip.quixlake.manifests import ManifestLog
 from xskip.quixlake.names import METADATA, RAW, is_ambiguous, topic_of
 from xskip.quixlake.segments import kept, listed_segments
 from xskip.quixlake.small_files import State, UnreadableFile, read_small_files
-from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.hadoop_filesystem import storage_for
 
 __all__ = ["Described", "KeyChoice", "LakeStore"]
 
@@ -58,14 +55,13 @@ class KeyChoice(NamedTuple):
 class LakeStore:
     """The files of a lake. Several threads can use a store."""
 
-    def __init__(self, hook: Hook, base: str) -> None:
-        qualified = hook.locations.resolved(hook.locations.qualified(base))
+    def __init__(self, location: LakeLocation) -> None:
         #: The base as a URI, and without scheme and authority.
-        self.uri = as_uri(qualified).rstrip("/")
-        self.root = table_identifier(qualified).rstrip("/")
-        self.storage = storage_for(hook, self.uri)
+        self.uri = location.uri
+        self.root = table_identifier(location.uri).rstrip("/")
+        self.storage = location.storage
         self.compactions = Compactions(self.storage, self.uri)
-        self._hook = hook
+        self._location = location
         self._prefix = self.uri[: len(self.uri) - len(self.root)]
         self._lock = threading.Lock()
         #: The content of small files. A file is read again only if its state has changed or was too young to tell.
@@ -188,7 +184,7 @@ class LakeStore:
         below = [f"{RAW}/{folder}" for folder in folders]
         if keys is not None:
             below = [f"{folder}/{key}" for folder in below for key in keys]
-        return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
+        return self._relative(_joined([list_below(self._location, f"{self.uri}/{each}") for each in below]))
 
     def compacted(self, folders: Iterable[str]) -> Compacted:
         """Return the compactions of topics' folders [QLK-CP-2]."""
@@ -208,7 +204,7 @@ class LakeStore:
         if not isinstance(self.storage, LocalStorage):  # Hadoop's file systems have text for names
             return []
         places = [f"{self.uri}/{area}/{folder}" for folder in folders for area in (RAW, METADATA)]
-        found = [path for place in places for path in files_below(self._hook, place).undecodable]
+        found = [path for place in places for path in self._location.files_below(place).undecodable]
         return [path[len(self.root) + 1 :] for path in found]
 
     def segments(
@@ -276,7 +272,7 @@ class LakeStore:
 
     def _read_once(self, folders: Sequence[str], pattern: str, limit: int | None) -> dict[str, Any]:
         settled = time.time() * 1000 - _UNSETTLED
-        files = _joined([list_below(self._hook, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
+        files = _joined([list_below(self._location, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
         self._forget_all_but(files, folders)
         hit = pc.match_substring_regex(files.names, pattern)
         if limit is not None:
