@@ -36,7 +36,7 @@ PARQUET = {
     "questdb_files.parquet_partitions",
 }
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
-DRIVER_ONLY = ("cachetools", "confluent_kafka", "jinja2", "tabulate", "tqdm")
+DRIVER_ONLY = ("cachetools", "confluent_kafka", "fastavro", "jinja2", "tabulate", "tqdm")
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 40

@@ -25,7 +25,9 @@ def test_the_reference_has_every_name_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [xskip.SkippingIndex, xskip.quixlake.QuixLake, xskip.questdb.Table], ids=lambda kind: kind.__name__
+    "kind",
+    [xskip.SkippingIndex, xskip.quixlake.QuixLake, xskip.quixlake.OpenedLake, xskip.questdb.Table],
+    ids=lambda kind: kind.__name__,
 )
 def test_the_lists_before_a_class_have_its_methods(kind: type) -> None:
     listed = re.findall(rf"^   {kind.__name__}\.(\w+)$", TEXT, re.MULTILINE)

@@ -14,8 +14,10 @@ from urllib.parse import unquote_plus
 
 import pytest
 
+import xskip.quixlake
 from tests.quixlake.lakes import hourly, identity, offsets
 from tests.s3.bucket import Bucket, scenario
+from tests.s3.reading_scenarios import files_of
 from xskip import BloomFilter
 from xskip.quixlake import QuixLake, store
 from xskip.quixlake.results import LakeTable
@@ -269,3 +271,20 @@ def a_replay_of_a_lake(bucket: Bucket) -> None:
     assert set(read) == {"0:10", "0:20", "2:10", "2:20"}
     # once for the bounds of streams, and once for the messages
     assert len(read) <= 8, read
+
+
+@scenario
+def a_lake_opened_without_spark(bucket: Bucket) -> None:
+    """Check that an opened lake has the messages of Spark, and gets only the segments that a selection leaves."""
+    own = LakeBucket(bucket)
+    filesystem = files_of(bucket)
+    opened = xskip.quixlake.open(f"s3://{bucket.name}/{PLACE}", filesystem=filesystem)
+    assert sorted(map(identity, opened.to_arrow("t").to_pylist()), key=str) == sorted(
+        map(identity, own.messages), key=str
+    )
+    assert list(opened.topics()) == list(own.lake.topics())
+    assert list(opened.segments("t", listed=True)) == list(own.lake.segments("t", listed=True))
+    read = own.read_segments(lambda: opened.to_arrow("t", keys=KEYS[2], offsets=(10, 14)))
+    assert read == ["2:10"]
+    read = own.read_segments(lambda: opened.to_arrow("t", start="2025-08-21 02:00"))
+    assert read == ["0:20", "1:20", "2:20"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from xskip.quixlake.overlaps import Comparison
@@ -20,15 +19,14 @@ _PLACE, _PARTITION, _OFFSET, _FIRST = "_place", "_partition", "_offset", "_first
 
 
 def distinct_rows(
-    spark: SparkSession, source: TopicSource, whole: pa.Table, is_chosen: pa.Array, index: str | None
+    spark: SparkSession, source: TopicSource, whole: pa.Table, masks: Comparison, index: str | None
 ) -> DataFrame:
     """Return the messages of segments without those whose offset another message has that counts before.
 
-    ``whole`` has all segments of the topic, also those of other stream keys and times, and ``is_chosen`` says which of
+    ``whole`` has all segments of the topic, also those of other stream keys and times, and ``masks`` say which of
     them to read. Filters on the DataFrame skip the segments that are read, and filters on offsets and partitions also
     those whose offsets are only compared [QLK-RD-6].
     """
-    masks = Comparison.of(whole, np.asarray(is_chosen.to_numpy(zero_copy_only=False), np.bool_))
     parts = []
     # If no segment is chosen, an empty DataFrame has the columns.
     if masks.alone.any() or not masks.beside.any():

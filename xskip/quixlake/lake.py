@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -392,10 +391,9 @@ class QuixLake(LakeDiscovery):
 
     def _distinct(self, source: TopicSource, selection: Selection) -> DataFrame:
         """Return the messages of a selection's segments, of which each has an offset of its own [QLK-RD-5]."""
-        whole, keys = source.all_segments(selection.keys, selection.metadata)
+        whole, comparison = source.compared(selection)
         index = self._indexes.update(self.spark, source, whole, selection.trust)
-        fits = replace(selection, keys=keys).fits(whole)
-        return distinct_rows(self.spark, source, whole, fits.combine_chunks(), index)
+        return distinct_rows(self.spark, source, whole, comparison, index)
 
     def _sink(self, topic: str, options: SinkOptions | None) -> Sink:
         return Sink(self.spark, self.base, topic, options)

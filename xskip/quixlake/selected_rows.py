@@ -6,12 +6,15 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from xskip.quixlake.selection import OneOf, Range
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["spark_condition"]
+__all__ = ["arrow_condition", "spark_condition"]
 
 
 def spark_condition(condition: OneOf | Range) -> Column:
@@ -25,3 +28,15 @@ def spark_condition(condition: OneOf | Range) -> Column:
             return named | column.isNull() if condition.has_null else named
         case Range(low=low, end=end):
             return reduce(and_, ([] if low is None else [column >= low]) + ([] if end is None else [column < end]))
+
+
+def arrow_condition(condition: OneOf | Range, rows: pa.Table) -> pa.ChunkedArray:
+    """Return for which rows of a table a condition is TRUE; for others it is false or null."""
+    column = rows[condition.column]
+    match condition:
+        case OneOf():
+            named = pc.is_in(column, pa.array(condition.values, column.type))
+            return pc.or_(named, column.is_null()) if condition.has_null else named
+        case Range(low=low, end=end):
+            sides = [] if low is None else [pc.greater_equal(column, low)]
+            return reduce(pc.and_, sides if end is None else [*sides, pc.less(column, end)])

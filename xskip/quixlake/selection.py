@@ -121,10 +121,20 @@ class Selection:
             # An unknown partition can be any of them.
             kept = pc.and_(kept, pc.or_(fitting, pc.is_null(segments["partition"])))
         kept = _within(kept, self.offsets, (segments["first"], segments["last"]))
+        return _within(kept, self.window, self.times_of(segments))
+
+    def times_of(self, segments: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+        """Return the bounds of timestamps that count, null for segments without such [QLK-TR-2]."""
         start, end = segments["start"], segments["end"]
-        if self.trust == "checked":
-            start, end = (pc.if_else(segments["is_exact"], each, pa.scalar(None, pa.int64())) for each in (start, end))
-        return _within(kept, self.window, (start, end))
+        if self.trust == "names":
+            return start, end
+        start, end = (pc.if_else(segments["is_exact"], each, pa.scalar(None, pa.int64())) for each in (start, end))
+        return start, end
+
+    @property
+    def of_copies(self) -> Selection:
+        """Return the selection of all messages that can be copies of a selected one."""
+        return Selection(self.topic, partitions=self.partitions, offsets=self.offsets)
 
     @property
     def conditions(self) -> list[OneOf | Range]:

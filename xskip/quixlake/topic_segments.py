@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_of_topic
 from xskip.quixlake.names import RAW, first_key_folders, first_parts, is_first_of, split_names
+from xskip.quixlake.overlaps import Comparison
 from xskip.quixlake.segments import kept
+from xskip.quixlake.selection import Selection
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
 
 __all__ = ["TopicSegments"]
@@ -61,6 +65,12 @@ class TopicSegments:
 
         found = self._counting(self.store.segments(self.folders, choose, with_values=True))
         return found, chosen
+
+    def compared(self, selection: Selection) -> tuple[pa.Table, Comparison]:
+        """Return all segments of the topic, and which of them a read of distinct offsets needs [QLK-RD-6]."""
+        whole, keys = self.all_segments(selection.keys, selection.metadata)
+        fits = replace(selection, keys=keys).fits(whole).combine_chunks()
+        return whole, Comparison.of(whole, np.asarray(fits.to_numpy(zero_copy_only=False), np.bool_))
 
     def _counting(self, segments: pa.Table) -> pa.Table:
         """Return the segments of the topic that are not deleted."""

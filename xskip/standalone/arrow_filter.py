@@ -17,7 +17,7 @@ from xskip.metadata.table import MetadataTable
 from xskip.pruning.translate import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["skipped_by_expression"]
+__all__ = ["skipped_by_expression", "skipped_by_guarantees"]
 
 
 def skipped_by_expression(
@@ -28,21 +28,29 @@ def skipped_by_expression(
     ``table`` has the bounds and partition values of the files. The bounds of ``doubted`` columns do not count. No file
     is skipped if pyarrow cannot evaluate the expression.
     """
+    return skipped_by_guarantees(expression, schema, _guarantees(table, schema, catalog, doubted))
+
+
+def skipped_by_guarantees(expression: Any, schema: pa.Schema, guarantees: list[Any]) -> Mask:
+    """Return for which files an expression is TRUE of no row, by a condition for each file that is TRUE of all rows.
+
+    No file is skipped if pyarrow cannot evaluate the expression.
+    """
     from pyarrow.dataset import FileSystemDataset, ParquetFileFormat
     from pyarrow.fs import LocalFileSystem
 
     dataset = FileSystemDataset.from_paths(
-        [str(row) for row in range(len(table))],
+        [str(row) for row in range(len(guarantees))],
         schema=schema,
         format=ParquetFileFormat(),
         filesystem=LocalFileSystem(),
-        partitions=_guarantees(table, schema, catalog, doubted),
+        partitions=guarantees,
     )
-    skip = np.full(len(table), True)
+    skip = np.full(len(guarantees), True)
     try:
         skip[[int(fragment.path) for fragment in dataset.get_fragments(filter=expression)]] = False
     except (pa.ArrowException, TypeError):
-        return np.zeros(len(table), np.bool_)
+        return np.zeros(len(guarantees), np.bool_)
     return skip
 
 

@@ -1,0 +1,194 @@
+"""Reads of a lake without Spark, as tables of Arrow. Rules: [QLK-AR]."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import DatasetError
+from xskip.quixlake.arrow_rows import COLUMNS, PLACE, SegmentRows, time_of
+from xskip.quixlake.avro_container import SegmentDamageError
+from xskip.quixlake.names import parse_paths, split_names
+from xskip.quixlake.selected_rows import arrow_condition
+from xskip.quixlake.selection import Selection
+from xskip.quixlake.topic_segments import TopicSegments
+from xskip.standalone.arrow_filter import skipped_by_guarantees
+
+__all__ = ["ArrowRead"]
+
+#: The number of segments that are fetched while one is decoded.
+_AHEAD = 8
+#: The characters that Java escapes in the path of a URI; spaces and controls also beyond ASCII.
+_ESCAPED = re.compile(
+    r"[^A-Za-z0-9_.!~'()*;/:@&=+$,\xa1-\U0010ffff-]|[\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+)
+_Mask = npt.NDArray[np.bool_]
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRead:
+    """A read of a selection of a topic's messages."""
+
+    listing: TopicSegments
+    selection: Selection
+    #: Some of the columns of :data:`~xskip.quixlake.arrow_rows.COLUMNS`.
+    columns: Sequence[str]
+    #: An expression of pyarrow that holds for all rows, or None.
+    expression: Any = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns of the result."""
+        return pa.schema([COLUMNS.field(name) for name in self.columns])
+
+    def segments(self) -> pa.Table:
+        """Return the segments to open in the order of their URIs.
+
+        Of those that ``is_read``, the messages are a part of the result. Those that are ``compared`` can have the same
+        offsets. ``given`` is the partition of messages that have none [QLK-RE-3].
+        """
+        if self.selection.distinct_offsets:
+            found, masks = self.listing.compared(self.selection)
+            is_read = (masks.alone | masks.beside) & ~self._skipped(found)
+            # A segment without the selected offsets has no copy of a selected message [QLK-RD-6].
+            compared = masks.compared & _mask(self.selection.of_copies.fits(found))
+        else:
+            found = self.listing.segments(self.selection.keys, self.selection.metadata)
+            found = self.selection.overlapping(found).combine_chunks()
+            is_read = ~self._skipped(found)
+            compared = np.zeros(len(found), np.bool_)
+        paths = found["path"].combine_chunks()
+        named = parse_paths(*split_names(paths))["partition"]
+        found = found.append_column("given", pc.coalesce(named, found["partition"]))
+        found = found.append_column("is_read", pa.array(is_read)).append_column("compared", pa.array(compared))
+        keys = pa.array([_in_uri(path) for path in paths.to_pylist()], pa.string())
+        order = pc.sort_indices(keys)
+        is_open = pa.array(is_read | compared)
+        return found.take(order).filter(is_open.take(order))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the messages of each segment, in the order of the segments' URIs."""
+        for table in self._tables():
+            yield from table.to_batches()
+
+    def _tables(self) -> Iterator[pa.Table]:
+        rows = SegmentRows(self._needed())
+        copies = _Copies()
+        store = self.listing.store
+        for segment, data in _ahead(self._fetched, self.segments().to_pylist()):
+            try:
+                table = rows.of(data, segment)
+            except SegmentDamageError as error:
+                where = f"{store.uri}/{segment['path']}"
+                raise DatasetError("a segment cannot be read", where=where, found=str(error)) from error
+            if self.selection.distinct_offsets:
+                table = (copies if segment["compared"] else _Copies()).removed(table)
+            if segment["is_read"]:
+                yield self._selected(table)
+
+    def _needed(self) -> frozenset[str]:
+        if self.expression is not None:  # which columns it names is not known
+            return frozenset(COLUMNS.names)
+        found = {*self.columns, *(each.column for each in self.selection.conditions)}
+        return frozenset({*found, "partition", "offset"} if self.selection.distinct_offsets else found)
+
+    def _fetched(self, segment: dict[str, Any]) -> bytes:
+        uri = f"{self.listing.store.uri}/{segment['path']}"
+        try:
+            return self.listing.store.storage.read(uri)
+        except FileNotFoundError as error:
+            raise DatasetError(
+                "a segment was removed after its listing", where=uri, hint="read the topic again"
+            ) from error
+
+    def _selected(self, table: pa.Table) -> pa.Table:
+        conditions = self.selection.conditions
+        if conditions:
+            table = table.filter(reduce(pc.and_kleene, (arrow_condition(each, table) for each in conditions)))
+        if self.expression is not None:
+            table = table.filter(self.expression)
+        return table.select(self.columns)
+
+    def _skipped(self, segments: pa.Table) -> _Mask:
+        """Return which segments hold no row for which the expression is TRUE, by what they claim."""
+        if self.expression is None:
+            return np.zeros(len(segments), np.bool_)
+        return skipped_by_guarantees(self.expression, COLUMNS, _guarantees(segments, self.selection))
+
+
+def _guarantees(segments: pa.Table, selection: Selection) -> list[Any]:
+    """Return a condition for each segment that is TRUE of all its messages."""
+    start, end = selection.times_of(segments)
+    bounds = {"offset": (segments["first"], segments["last"]), "timestamp": (start, end)}
+    bounds |= {"time": (time_of(start), time_of(end)), "partition": (segments["partition"], segments["partition"])}
+    parts: list[list[Any]] = [[] for _ in range(len(segments))]
+    for name, sides in bounds.items():
+        column = pc.field(name)
+        for part, least, greatest in zip(parts, *sides, strict=True):
+            # Bounds say nothing of nulls.
+            part.extend([(column >= least) | column.is_null()] if least.is_valid else [])
+            part.extend([(column <= greatest) | column.is_null()] if greatest.is_valid else [])
+    for name in PLACE:
+        column = pc.field(name)
+        for part, value in zip(parts, segments[name], strict=True):
+            part.append(column == value if value.is_valid else column.is_null())
+    return [reduce(and_, part) for part in parts]
+
+
+class _Copies:
+    """The offsets of the messages that were read so far, by partition [QLK-RD-5]."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int]] = set()
+
+    def removed(self, table: pa.Table) -> pa.Table:
+        """Return the messages of a segment without those whose offset a message before them has."""
+        kept = []
+        for place in zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True):
+            kept.append(None in place or place not in self._seen)
+            self._seen.add(place)
+        return table if all(kept) else table.filter(pa.array(kept, pa.bool_()))
+
+
+def _mask(values: pa.ChunkedArray) -> _Mask:
+    return np.asarray(values.combine_chunks().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _in_uri(path: str) -> str:
+    """Return a path as Java writes it in a URI: Spark compares segments by their URIs.
+
+    >>> _in_uri("Key=a b%2F/é#.avro")
+    'Key=a%20b%252F/é%23.avro'
+    """
+    return _ESCAPED.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), path)
+
+
+def _ahead(fetch: Callable[[S], T], items: Sequence[S]) -> Iterator[tuple[S, T]]:
+    """Yield items with what is fetched for each, in order; some are fetched in threads before they are needed."""
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        waiting: deque[tuple[S, Future[T]]] = deque()
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(fetch, item)))
+                if len(waiting) > _AHEAD:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()

@@ -1,0 +1,170 @@
+"""A lake that is open for reading without Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from xskip.errors import ArgumentError, PredicateError, did_you_mean, or_none, shown
+from xskip.paths import check_path
+from xskip.quixlake.arguments import check_topic
+from xskip.quixlake.arrow_read import ArrowRead
+from xskip.quixlake.arrow_rows import COLUMNS
+from xskip.quixlake.discovery import LakeDiscovery
+from xskip.quixlake.location import arrow_location
+from xskip.quixlake.selection import Filters, Selection
+from xskip.quixlake.topic_segments import TopicSegments
+
+if TYPE_CHECKING:
+    import pyarrow.dataset
+    from pyarrow.fs import FileSystem
+    from typing_extensions import Unpack
+
+__all__ = ["OpenedLake", "open_lake"]
+
+
+class OpenedLake(LakeDiscovery):
+    """A lake that is open for reading without Spark and Java, see :func:`open`."""
+
+    def to_arrow(
+        self,
+        topic: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
+        **filters: Unpack[Filters],
+    ) -> pa.Table:
+        """Return the messages of a selection as an Arrow table.
+
+        Only the segments that can hold a selected message are opened, by the claims of descriptors and names that
+        count.
+
+        Parameters
+        ----------
+        topic : str
+        columns : sequence of str, optional
+            The columns of the table; None means all.
+        filter : pyarrow.dataset.Expression, optional
+            A filter on all columns of a read, such as ``pc.field("offset") > 5``. None keeps all messages.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of :meth:`QuixLake.read`, in the order of the segments' paths and, within a segment, of its
+            messages: ``timestamp``, ``partition`` and ``offset`` are int64, ``key`` and ``value`` binary, ``headers`` a
+            list of structs of ``key`` and ``value``, of which the latter is a struct of ``string`` and ``bytes``,
+            ``time`` is a timestamp in microseconds and UTC, ``topic`` and ``stream_key`` are string, and ``date`` is
+            date32.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic, if a segment cannot be read, or if fastavro is not installed.
+        PredicateError
+            If a filter is invalid, or if a column does not exist.
+        """
+        read = self._read(topic, columns, filter, filters)
+        return pa.Table.from_batches(read.batches(), read.schema)
+
+    def to_batches(
+        self,
+        topic: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
+        **filters: Unpack[Filters],
+    ) -> pa.RecordBatchReader:
+        """Return the messages of a selection segment by segment, for results that do not fit into memory.
+
+        Parameters
+        ----------
+        topic : str
+        columns : sequence of str, optional
+            See :meth:`to_arrow`.
+        filter : pyarrow.dataset.Expression, optional
+            See :meth:`to_arrow`.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            The batches of the table that :meth:`to_arrow` returns. A segment is read when its batch is.
+
+        Raises
+        ------
+        DatasetError, PredicateError
+            As :meth:`to_arrow`.
+        """
+        read = self._read(topic, columns, filter, filters)
+        return pa.RecordBatchReader.from_batches(read.schema, read.batches())
+
+    def _read(self, topic: str, columns: Sequence[str] | None, expression: Any, filters: Filters) -> ArrowRead:
+        check_topic(topic)
+        _check_expression(expression)
+        selection = Selection.of(topic, filters)
+        return ArrowRead(TopicSegments(self._store, topic), selection, _known(columns), expression)
+
+
+def open_lake(path: str | os.PathLike[str], *, filesystem: FileSystem | None = None) -> OpenedLake:
+    """Open a lake for reading without Spark and Java.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The folder of the workspace, which contains ``Raw`` and ``Metadata``: a local path, or a URI such as
+        ``s3://bucket/workspace``.
+    filesystem : pyarrow.fs.FileSystem, optional
+        The file system of the lake; None finds the file system by the path.
+
+    Returns
+    -------
+    OpenedLake
+        The lake, whose method ``to_arrow`` reads messages.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has another type than documented.
+    StorageError
+        If pyarrow cannot open the file system.
+    """
+    if filesystem is not None and not hasattr(filesystem, "get_file_info"):
+        raise ArgumentError(
+            "filesystem has an invalid value", found=shown(filesystem), expected=or_none("a pyarrow.fs.FileSystem")
+        )
+    base = check_path(path, "folder of the lake")
+    return OpenedLake(base, arrow_location(base, filesystem))
+
+
+def _known(columns: Sequence[str] | None) -> list[str]:
+    """Return the names of columns that exist."""
+    if columns is None:
+        return list(COLUMNS.names)
+    if isinstance(columns, str) or not all(isinstance(each, str) for each in columns):
+        raise PredicateError("columns is not a list of texts", found=repr(columns), expected="such as ['offset']")
+    for each in columns:
+        if each not in COLUMNS.names:
+            raise PredicateError(
+                "the messages of a lake have no such column", found=each, expected=", ".join(COLUMNS.names),
+                hint=did_you_mean(each, COLUMNS.names),
+            )  # fmt: skip
+    return list(columns)
+
+
+def _check_expression(expression: Any) -> None:
+    """Raise an error unless an expression is a filter on the columns of a read, or None."""
+    if expression is None:
+        return
+    try:
+        COLUMNS.empty_table().filter(expression)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise PredicateError(
+            "the filter does not fit the columns of messages", found=f"{expression}: {error}",
+            expected="an expression such as pyarrow.compute.field('offset') > 5",
+        ) from error  # fmt: skip
