@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.quixlake.lakes import WrittenLake, hourly, records
+from tests.quixlake.lakes import WrittenLake, hourly, records, skipped
 from xskip.cli.main import main
+from xskip.quixlake import QuixLake
 
 
 @pytest.fixture
@@ -54,6 +55,60 @@ def test_messages(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [(row["key"], row["value"], row["headers"], row["time"]) for row in rows] == [
         ("key", "VALUE 0", [], "2025-08-21 00:00:00")
     ]
+
+
+def test_custom_metadata(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def values(*arguments: str) -> list[tuple[str | None, str, str]]:
+        found = run_json(capsys, "metadata", base, "t", *arguments)
+        return [(row["stream_key"], row["name"], row["value"]) for row in found]
+
+    assert values("--key", "a", "--set", "team=red", "--set", "note=a=b") == [
+        ("a", "note", "a=b"),
+        ("a", "team", "red"),
+    ]
+    assert values("--key", "b", "--set", "team=blue", "--delete", "site") == [("b", "team", "blue")]
+    assert values() == [("a", "note", "a=b"), ("a", "team", "red"), ("b", "team", "blue")]
+    found = values("--null-key", "--set", "x=")
+    assert (None, "x", "") in found
+    assert len(found) == 4
+    assert len(values("--null-key", "--delete", "x")) == 3
+    assert [row["stream_key"] for row in run_json(capsys, "find", base, "--metadata", "team=red")] == ["a"]
+    for arguments, message in (
+        (("--set", "a=b"), "custom metadata is that of one stream key (expected: --key KEY or --null-key)"),
+        (("--delete", "a"), "custom metadata is that of one stream key"),
+        (("--key", "a", "--null-key"), "a stream key and the null key are given"),
+        (("--key", "a", "--set", "team=x", "--delete", "team"), "a name is set and deleted (found: team"),
+    ):
+        assert main(("quix", "metadata", base, "t", *arguments)) == 2
+        assert message in capsys.readouterr().err
+    assert len(values()) == 3
+
+
+def test_indexes_on_payloads(base: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """[QLK-IX-5] [QLK-IX-6]"""
+    written = WrittenLake(Path(base))
+    rows = [[row | {"value": b'{"temp": %d}' % row["offset"]} for row in records(5, 1000 + 10 * n)] for n in range(4)]
+    written.describe([written.segment("c", own, "u") for own in rows], exact=True)
+    payload = ("--value", "json", "--schema", "temp DOUBLE")
+    flags = ("--minmax", "value.temp", "--bloomfilter", "key", "--index", "valuelist(key, max_values=5)")
+    assert run_json(capsys, "index", base, "u", *payload, *flags)["created"]
+    found = QuixLake(spark, base).read("u", value="json", schema="temp DOUBLE").filter("value.temp = 1012")
+    assert skipped(spark, found) == (1, 4)
+    index = QuixLake(spark, base).index("u")
+    names = {f"{row['index']}({row['columns']})" for row in index.describe().to_arrow().to_pylist()}
+    assert {"minmax(offset)", "minmax(timestamp)", "bloomfilter(key)", "valuelist(key)"} < names
+    assert not run_json(capsys, "index", base, "u", *payload, *flags)["indexes_added"]
+    assert run_json(capsys, "index", base, "u", "--bloomfilter", "key")["indexes_removed"]
+    assert skipped(spark, QuixLake(spark, base).read("u").filter("offset = 1012")) == (1, 4)
+    assert "unchanged" in run(capsys, "index", base, "u")
+    assert {f"{row['index']}({row['columns']})" for row in index.describe().to_arrow().to_pylist()} < names
+    for arguments, message in (
+        (payload, "a decoding of payloads serves indexes on fields"),
+        (("--value", "protobuf", "--minmax", "value.temp"), "no index supports this decoding"),
+        (("--index", "nope(key)"), "the index type is not known"),
+    ):
+        assert main(("quix", "index", base, "u", *arguments)) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_index_and_checks(base: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "COLUMN_FLAGS",
     "COMMON",
     "DATASET",
     "INDEX_FLAGS",
@@ -146,7 +147,8 @@ ONE_COLUMN = {
 }
 
 _MANY: Mapping[str, Any] = {"action": "append", "default": []}
-INDEX_FLAGS = (
+#: The flags for index types on columns.
+COLUMN_FLAGS = (
     *(
         Flag((f"--{name}",), f"{text}; can be repeated", {**_MANY, "metavar": "COLUMN"})
         for name, text in ONE_COLUMN.items()
@@ -165,6 +167,9 @@ INDEX_FLAGS = (
         "\"minmax('size(tags)', expression=True)\"; can be repeated",
         {**_MANY, "metavar": "TYPE(…)"},
     ),
+)  # fmt: skip
+INDEX_FLAGS = (
+    *COLUMN_FLAGS,
     Flag(
         ("--config",), "take the indexes, the format and the reader options from a TOML file", {"metavar": "FILE"},
     ),

@@ -14,7 +14,7 @@ from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.indexes import Index, PathBounds, registered
 from xskip.indexes.registry import type_of
 
-__all__ = ["configured_indexes", "wanted_indexes"]
+__all__ = ["configured_indexes", "given_indexes", "wanted_indexes"]
 
 _EXPECTED = "TYPE(COLUMN, PARAMETER=VALUE), such as valuelist(city, max_values=100)"
 _ERRORS = (TypeError, ValueError)
@@ -22,10 +22,7 @@ _ERRORS = (TypeError, ValueError)
 
 def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
     """Return the index types, at least one, that the arguments and the configuration file define."""
-    wanted = [_made(name, [column], {}) for name in ONE_COLUMN for column in getattr(arguments, name)]
-    wanted += [_made("geobox", columns, {}) for columns in arguments.geobox]
-    wanted += [_made("formatted", given, {}) for given in arguments.formatted]
-    wanted += [_parsed(text) for text in arguments.index]
+    wanted = given_indexes(arguments)
     if arguments.pathbounds:
         wanted += PathBounds.of_pattern(arguments.pathbounds, unit=arguments.path_unit, zone=arguments.path_zone)
     wanted += configured_indexes(read_config(arguments.config))
@@ -35,6 +32,14 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
             hint=f"see xskip {arguments.command} --help",
         )  # fmt: skip
     return wanted
+
+
+def given_indexes(arguments: argparse.Namespace) -> list[Index]:
+    """Return the index types on columns that the arguments define."""
+    wanted = [_made(name, [column], {}) for name in ONE_COLUMN for column in getattr(arguments, name)]
+    wanted += [_made("geobox", columns, {}) for columns in arguments.geobox]
+    wanted += [_made("formatted", given, {}) for given in arguments.formatted]
+    return wanted + [_parsed(text) for text in arguments.index]
 
 
 def configured_indexes(config: Mapping[str, Any]) -> list[Index]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.session import enable
-from xskip.errors import PredicateError
+from xskip.cli.index_definitions import given_indexes
+from xskip.errors import ArgumentError, PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
 from xskip.quixlake.results import LakeTable, TimeRange, shown_key
 from xskip.results.render import text_table
@@ -49,7 +50,7 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
         case "segments":
             return lake.segments(arguments.topic, listed=arguments.listed, **_filters(arguments))
         case "metadata":
-            return lake.metadata(arguments.topic, arguments.key)
+            return _custom_metadata(lake, arguments)
         case "find":
             window = {"start": arguments.start, "end": arguments.end}
             return lake.find(arguments.text, metadata=_metadata(arguments), **window)
@@ -58,8 +59,7 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
         case "validate":
             return lake.validate(arguments.topic, sample=arguments.sample)
         case "index":
-            index = lake.index(arguments.topic, trust=arguments.trust)
-            return index.refresh() if index.exists() else index.create()
+            return _index(lake, arguments)
         case "compact":
             return lake.compact(arguments.topic, older_than=timedelta(seconds=seconds_of(arguments.older_than) or 0))
         case "clean":
@@ -71,6 +71,38 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
             return replay.to_kafka(arguments.servers, arguments.into)
         case _:
             return _messages(lake, arguments)
+
+
+def _custom_metadata(lake: QuixLake, arguments: argparse.Namespace) -> LakeTable:
+    """Set and delete custom metadata of a stream key, and return what there is then."""
+    topic, key = arguments.topic, arguments.key
+    if arguments.null_key and key is not None:
+        raise ArgumentError("a stream key and the null key are given", expected="--key KEY or --null-key")
+    if (arguments.set or arguments.delete) and key is None and not arguments.null_key:
+        raise ArgumentError("custom metadata is that of one stream key", expected="--key KEY or --null-key")
+    values = _pairs(arguments.set)
+    both = values.keys() & set(arguments.delete)
+    if both:
+        raise ArgumentError("a name is set and deleted", found=", ".join(sorted(both)), expected="one of both")
+    if values:
+        lake.set_metadata(topic, key, values)
+    if arguments.delete:
+        lake.delete_metadata(topic, key, arguments.delete)
+    return lake.metadata(topic, key)
+
+
+def _index(lake: QuixLake, arguments: argparse.Namespace) -> object:
+    indexes = given_indexes(arguments)
+    index = lake.index(arguments.topic, trust=arguments.trust, value=arguments.value, schema=arguments.schema)
+    if indexes:
+        return index.ensure(indexes)
+    if arguments.value is not None:
+        raise ArgumentError(
+            "a decoding of payloads serves indexes on fields",
+            found="none",
+            expected="such as --minmax value.temp",
+        )
+    return index.refresh() if index.exists() else index.create()
 
 
 def _messages(lake: QuixLake, arguments: argparse.Namespace) -> Messages:
@@ -132,7 +164,11 @@ def _filters(arguments: argparse.Namespace) -> Any:
 
 
 def _metadata(arguments: argparse.Namespace) -> Mapping[str, str]:
-    return dict(text.partition("=")[::2] for text in arguments.metadata)
+    return _pairs(arguments.metadata)
+
+
+def _pairs(texts: Iterable[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _plain(result: object) -> object:

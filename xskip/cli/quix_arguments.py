@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from xskip.cli.flags import count, directory, duration, key_value, number, whole_number
+from xskip.cli.flags import COLUMN_FLAGS, add_flag, count, directory, duration, key_value, number, whole_number
 
 __all__ = ["add_quix"]
 
@@ -16,10 +16,13 @@ _COMMANDS = {
     "partitions": ("list the Kafka partitions of a topic", "sensors --key car-7"),
     "range": ("show the range of time of a selection", "sensors --key car-7"),
     "segments": ("list the segments of a selection", "sensors --start 2026-01-31 --end 2026-02-01"),
-    "metadata": ("list the custom metadata of a topic", "sensors --key car-7"),
+    "metadata": ("list, set and delete the custom metadata of a topic", "sensors --key car-7 --set team=red"),
     "find": ("find stream keys by text, custom metadata and time", "car --metadata team=red"),
     "read": ("print messages of a selection", "sensors --start '2026-01-31 09:00' --limit 5 --value json"),
-    "index": ("build the index of a topic from descriptors, or refresh it", "sensors"),
+    "index": (
+        "build the index of a topic from descriptors, or refresh it; with indexes, change it until it has just these",
+        "sensors --value json --schema 'temp DOUBLE' --minmax value.temp --bloomfilter key",
+    ),
     "check": ("compare descriptors with segments, without a look into segments", "sensors"),
     "validate": ("compare descriptors and names with the messages in segments", "sensors --sample 100"),
     "compact": ("merge many small segments into few, and many index files into few", "sensors --older-than 6h"),
@@ -79,14 +82,11 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("text", nargs="?", help="a text in topics, stream keys and custom metadata")
             _add_window(command)
         case "read":
-            text = "the number of messages (default: %(default)s)"
-            command.add_argument("--limit", type=count, default=20, help=text)
-            command.add_argument("--value", help="json, avro, protobuf, or an SQL expression for the payload")
-            command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
-            command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
+            _add_read(command)
+        case "metadata":
+            _add_metadata(command)
         case "index":
-            text = "which timestamps count (default: %(default)s)"
-            command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
+            _add_index(command)
         case "validate":
             text = "compare at most so many, at random"
             command.add_argument("--sample", type=count, metavar="SEGMENTS", help=text)
@@ -98,12 +98,40 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
                 text = "complete committed batches without the segments that check lists as lost"
                 command.add_argument("--abandon-lost", action="store_true", help=text)
         case "replay":
-            command.add_argument("--servers", required=True, help="the addresses of the brokers")
-            command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")
-            command.add_argument("--speed", type=number, help="the factor of the original pace (default: at once)")
-            text = "the timestamps of the sent messages (default: %(default)s)"
-            command.add_argument(
-                "--timestamps", choices=("original", "moved", "current"), default="original", help=text
-            )
-            command.add_argument("--max-gap-ms", type=whole_number, help="shorten longer gaps to so many milliseconds")
-            command.add_argument("--state", metavar="FILE", help="keep the progress, and continue from it")
+            _add_replay(command)
+
+
+def _add_read(command: argparse.ArgumentParser) -> None:
+    text = "the number of messages (default: %(default)s)"
+    command.add_argument("--limit", type=count, default=20, help=text)
+    command.add_argument("--value", help="json, avro, protobuf, or an SQL expression for the payload")
+    command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
+    command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
+
+
+def _add_metadata(command: argparse.ArgumentParser) -> None:
+    text = "set a value of the stream key; can be repeated"
+    command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=key_value, help=text)
+    text = "delete a name of the stream key; can be repeated"
+    command.add_argument("--delete", action="append", default=[], metavar="NAME", help=text)
+    text = "set and delete for the null key"
+    command.add_argument("--null-key", action="store_true", help=text)
+
+
+def _add_index(command: argparse.ArgumentParser) -> None:
+    text = "which timestamps count (default: %(default)s)"
+    command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
+    command.add_argument("--value", help="json, avro, or an SQL expression, for indexes on fields such as value.temp")
+    command.add_argument("--schema", help="the schema of the payload")
+    for flag in COLUMN_FLAGS:
+        add_flag(command, flag)
+
+
+def _add_replay(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--servers", required=True, help="the addresses of the brokers")
+    command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")
+    command.add_argument("--speed", type=number, help="the factor of the original pace (default: at once)")
+    text = "the timestamps of the sent messages (default: %(default)s)"
+    command.add_argument("--timestamps", choices=("original", "moved", "current"), default="original", help=text)
+    command.add_argument("--max-gap-ms", type=whole_number, help="shorten longer gaps to so many milliseconds")
+    command.add_argument("--state", metavar="FILE", help="keep the progress, and continue from it")

@@ -20,7 +20,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import IndexTrust, SegmentClaims, differing
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.topic_source import TopicSource
-from xskip.results.operations import RefreshResult
+from xskip.results.operations import EnsureResult, RefreshResult
 from xskip.spark.collect.planned_index import PlannedIndex
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _TIMESTAMPS = (MinMax.name, ("timestamp",))
 class TopicIndex(SkippingIndex):
     """The index of a topic in a lake, which need not exist yet.
 
-    All operations are those of :class:`xskip.SkippingIndex`; :meth:`create` adds the bounds that descriptors claim.
+    All operations are those of :class:`xskip.SkippingIndex`; :meth:`create` and :meth:`ensure` add the bounds that
+    descriptors claim.
 
     Attributes
     ----------
@@ -85,8 +86,44 @@ class TopicIndex(SkippingIndex):
         PredicateError
             If an index on the payload has a decoding that cannot be indexed.
         """
-        wanted = (*BOUNDS, *(self.payload.on_bytes(index) for index in indexes if index not in BOUNDS))
-        return SkippingIndex.create(self, wanted, progress=progress, on_error=on_error, version=version)
+        return SkippingIndex.create(
+            self, self._with_bounds(indexes), progress=progress, on_error=on_error, version=version
+        )
+
+    def ensure(
+        self,
+        indexes: Sequence[Index] = (),
+        *,
+        progress: ProgressOption = None,
+        on_error: OnError = "raise",
+        dry_run: bool = False,
+    ) -> EnsureResult:
+        """Create, change or refresh the index until it has the bounds, and exactly these further indexes.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            Indexes in addition to the bounds, also on the decoded payload as in :meth:`create`.
+        progress : bool or callable, optional
+            See :meth:`xskip.SkippingIndex.create`.
+        on_error : {"raise", "skip"}
+            See :meth:`xskip.SkippingIndex.create`.
+        dry_run : bool
+            Whether to return what the call would do without doing it.
+
+        Returns
+        -------
+        EnsureResult
+
+        Raises
+        ------
+        CollectError
+            If a segment that the build opens cannot be read.
+        PredicateError
+            If an index on the payload has a decoding that cannot be indexed.
+        """
+        wanted = self._with_bounds(indexes)
+        return SkippingIndex.ensure(self, wanted, progress=progress, on_error=on_error, dry_run=dry_run)
 
     def add(
         self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
@@ -113,6 +150,11 @@ class TopicIndex(SkippingIndex):
         """
         wanted = [self.payload.on_bytes(index) for index in check_indexes(indexes)]
         return SkippingIndex.add(self, wanted, progress=progress, on_error=on_error)
+
+    def _with_bounds(self, indexes: Sequence[Index]) -> tuple[Index, ...]:
+        """Return the indexes of bounds, and others as indexes of the messages."""
+        others = check_indexes(indexes) if indexes else ()
+        return (*BOUNDS, *(self.payload.on_bytes(index) for index in others if index not in BOUNDS))
 
 
 def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust, payload: Payload = _BYTES) -> TopicIndex:
