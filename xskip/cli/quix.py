@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.session import enable
@@ -108,9 +109,23 @@ def _index(lake: QuixLake, arguments: argparse.Namespace) -> object:
 def _messages(lake: QuixLake, arguments: argparse.Namespace) -> Messages:
     frame = lake.read(
         arguments.topic, value=arguments.value, schema=arguments.schema, descriptor=arguments.descriptor,
-        **_filters(arguments),
+        schemas=_schemas(arguments.schemas), **_filters(arguments),
     )  # fmt: skip
     return Messages(frame.orderBy("timestamp", "partition", "offset").limit(arguments.limit))
+
+
+def _schemas(path: str | None) -> dict[int, str] | None:
+    """Return the schemas in a JSON file by their ids."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        texts = {number: each if isinstance(each, str) else json.dumps(each) for number, each in found.items()}
+        return {int(number): text for number, text in texts.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise PredicateError(
+            "the file has no schemas by their ids", where=path, found=str(error), expected='such as {"1": {…}}'
+        ) from error
 
 
 class Messages:

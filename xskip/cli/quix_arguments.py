@@ -107,6 +107,8 @@ def _add_read(command: argparse.ArgumentParser) -> None:
     command.add_argument("--value", help="json, avro, protobuf, or an SQL expression for the payload")
     command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
     command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
+    text = "for Avro in Confluent's frame, a JSON file with the schema of each id"
+    command.add_argument("--schemas", metavar="FILE", type=directory, help=text)
 
 
 def _add_metadata(command: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from xskip.quixlake.arguments import check_age, check_names, check_options, chec
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
 from xskip.quixlake.compaction import Compaction, CompactionResult
+from xskip.quixlake.confluent import Schemas
 from xskip.quixlake.custom_metadata_files import delete_names, write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.distinct import distinct_rows
@@ -65,6 +66,7 @@ class QuixLake(LakeDiscovery):
         value: Column | str | None = None,
         schema: StructType | str | None = None,
         descriptor: str | None = None,
+        schemas: Schemas | None = None,
         **filters: Unpack[Filters],
     ) -> DataFrame:
         """Return the messages of a selection.
@@ -79,6 +81,12 @@ class QuixLake(LakeDiscovery):
             For JSON the schema, for Avro the schema as JSON text, for Protobuf the full name of the message.
         descriptor : str, optional
             For Protobuf the local path of the descriptor set.
+        schemas : mapping of int to str, or callable, optional
+            For Avro in Confluent's frame, which is the byte 0, the id of a schema in four bytes, and the Avro: the
+            schemas as JSON texts by their ids, or a function that returns the schema of an id, or None. All payloads
+            are resolved to ``schema`` or, without it, to the schema of the greatest id. The function is called for each
+            id in the messages, which a job of Spark collects. A query that decodes a payload without frame, with an
+            unknown id or with other bytes fails, as with ``value="avro"`` alone.
         **filters
             See :class:`~xskip.quixlake.selection.Filters`.
 
@@ -96,7 +104,7 @@ class QuixLake(LakeDiscovery):
         PredicateError
             If a filter is invalid.
         """
-        selection = Selection.of(topic, filters)
+        selection, payload = Selection.of(topic, filters), Payload(value, schema, descriptor, schemas)
         source = self._source(topic)
         with active_session(self.spark):
             if selection.distinct_offsets:
@@ -107,7 +115,7 @@ class QuixLake(LakeDiscovery):
                 frame = source.rows(self.spark, selection.overlapping(found), index)
             for condition in selection.conditions:
                 frame = frame.filter(spark_condition(condition))
-            return Payload(value, schema, descriptor).decoded(frame)
+            return payload.decoded(frame)
 
     def check(self, topic: str) -> LakeTable:
         """Return what is odd about the descriptors and segments of a topic, without a look into segments.

@@ -9,6 +9,7 @@ from xskip.errors import DatasetError, PredicateError, did_you_mean
 from xskip.expressions.operands import in_backticks, split_path
 from xskip.hints import Words
 from xskip.indexes import Index, OneColumn
+from xskip.quixlake.confluent import Schemas, check_schemas, framed_avro
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.bridge.packages import spark_package, with_package
 
@@ -35,11 +36,19 @@ class Payload:
         For JSON the schema, for Avro the schema as JSON text, and for Protobuf the full name of the message.
     descriptor : str, optional
         For Protobuf, the local path of the file with the descriptor set that ``protoc --descriptor_set_out`` writes.
+    schemas : mapping of int to str, or callable, optional
+        For Avro in Confluent's frame, the schemas as JSON texts by their ids; ``schema`` is then that of the reader.
     """
 
     value: Column | str | None = None
     schema: StructType | str | None = None
     descriptor: str | None = None
+    schemas: Schemas | None = None
+
+    def __post_init__(self) -> None:
+        check_schemas(self.schemas)
+        if self.schemas is not None and self.value != "avro":
+            raise PredicateError("schemas are those of Avro", found=f"value={self.value!r}", expected="value='avro'")
 
     def decoded(self, frame: DataFrame) -> DataFrame:
         """Replace the BINARY column ``value`` of a DataFrame by the decoded payload."""
@@ -48,7 +57,7 @@ class Payload:
         if self.value is None:
             return frame
         try:
-            return frame.withColumn("value", self._column())
+            return frame.withColumn("value", self._column(frame))
         except PySparkException as error:
             if _NOT_LOADED in str(error):
                 raise self._lacks_library() from error
@@ -85,11 +94,12 @@ class Payload:
         match self.value:
             case "json":
                 return f"from_json(string(value), {self._schema_literal('a schema such as temp DOUBLE')})"
-            case "avro":
+            case "avro" if self.schemas is None:
                 return f"from_avro(value, {self._schema_literal('the Avro schema as JSON')})"
-            case str(text) if text != "protobuf":
+            case str(text) if text not in ("avro", "protobuf"):
                 return f"({text})"
-            # SQL cannot express a Column, and the decoder of Protobuf reads a file when Spark analyzes it.
+            # SQL cannot express a Column, Avro in frames has a decoder for each schema, and that of Protobuf reads a
+            # file when Spark analyzes it.
             case other:
                 raise PredicateError(
                     "no index supports this decoding of payloads", found=str(other),
@@ -107,7 +117,7 @@ class Payload:
             hint=Words("{}", with_package(spark_package(str(self.value)))),
         )
 
-    def _column(self) -> Column:
+    def _column(self, frame: DataFrame) -> Column:
         from pyspark.sql import functions as F
 
         if not isinstance(self.value, str):
@@ -116,6 +126,8 @@ class Payload:
         match self.value:
             case "json":
                 return F.from_json(F.col("value").cast("string"), self._schema("a schema such as 'temp DOUBLE'"))
+            case "avro" if self.schemas is not None:
+                return framed_avro(frame, self.schemas, None if self.schema is None else str(self.schema))
             case "avro":
                 from pyspark.sql.avro.functions import from_avro
 
