@@ -57,6 +57,12 @@ def test_messages(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+def test_several_topics(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    WrittenLake(Path(base)).segment("k", records(2), "u")
+    rows = run_json(capsys, "read", base, "t", "u", "--offsets", "1:2")
+    assert sorted((row["topic"], row["partition"]) for row in rows) == [("t", 0), ("t", 1), ("u", 0)]
+
+
 def test_custom_metadata(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     def values(*arguments: str) -> list[tuple[str | None, str, str]]:
         found = run_json(capsys, "metadata", base, "t", *arguments)

@@ -46,7 +46,9 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
             epilog=f"example: xskip quix {name} {_WORKSPACE} {given}".rstrip(),
         )  # fmt: skip
         command.add_argument("base", type=directory, help=_BASE)
-        if name not in ("topics", "find"):
+        if name in ("read", "replay"):
+            command.add_argument("topic", nargs="+", help="the names of one or several topics")
+        elif name not in ("topics", "find"):
             command.add_argument("topic", help="the name of the topic")
         if name in ("topics", "keys", "partitions", "range", "segments"):
             command.add_argument("--listed", action="store_true", help="list the folders instead of the descriptors")

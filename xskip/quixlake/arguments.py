@@ -9,7 +9,16 @@ from typing import TypeVar
 from xskip.errors import ArgumentError, or_none, shown
 from xskip.hints import Argument, Words
 
-__all__ = ["check_age", "check_integer", "check_key", "check_names", "check_options", "check_topic", "check_values"]
+__all__ = [
+    "check_age",
+    "check_integer",
+    "check_key",
+    "check_names",
+    "check_options",
+    "check_topic",
+    "check_topics",
+    "check_values",
+]
 
 Options = TypeVar("Options")
 
@@ -18,6 +27,20 @@ def check_topic(topic: object) -> None:
     """Raise an error unless an argument is the name of a topic."""
     if not isinstance(topic, str):
         raise ArgumentError("topic is not a text", found=shown(topic), expected="the name of a topic")
+
+
+def check_topics(topics: object) -> list[str]:
+    """Return the names of one or several topics of an argument, each once."""
+    found = [topics] if isinstance(topics, str) else topics
+    if not isinstance(found, Iterable) or isinstance(found, (bytes, Mapping)):
+        check_topic(topics)
+    assert isinstance(found, Iterable)
+    names = [*dict.fromkeys(found)]
+    for each in names:
+        check_topic(each)
+    if not names:
+        raise ArgumentError("no topic is given", expected="the name of a topic, or a list of names")
+    return names
 
 
 def check_key(key: object) -> None:

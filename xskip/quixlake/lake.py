@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_choice, check_count, check_flag, check_seed
@@ -61,7 +62,7 @@ class QuixLake(LakeDiscovery):
 
     def read(
         self,
-        topic: str,
+        topic: str | Sequence[str],
         *,
         value: Column | str | None = None,
         schema: StructType | str | None = None,
@@ -73,7 +74,8 @@ class QuixLake(LakeDiscovery):
 
         Parameters
         ----------
-        topic : str
+        topic : str or sequence of str
+            The topic, or several topics, whose messages the column ``topic`` tells apart.
         value : {"json", "avro", "protobuf"}, str or Column, optional
             The encoding of the payload, which then takes the place of its bytes in the column ``value``; or an SQL
             expression or Column for it. None keeps the bytes.
@@ -104,18 +106,10 @@ class QuixLake(LakeDiscovery):
         PredicateError
             If a filter is invalid.
         """
-        selection, payload = Selection.of(topic, filters), Payload(value, schema, descriptor, schemas)
-        source = self._source(topic)
+        selections, payload = Selection.of_topics(topic, filters), Payload(value, schema, descriptor, schemas)
         with active_session(self.spark):
-            if selection.distinct_offsets:
-                frame = self._distinct(source, selection)
-            else:
-                found = source.segments(selection.keys, selection.metadata)
-                index = self._indexes.update(self.spark, source, found, selection.trust)
-                frame = source.rows(self.spark, selection.overlapping(found), index)
-            for condition in selection.conditions:
-                frame = frame.filter(spark_condition(condition))
-            return payload.decoded(frame)
+            frames = [self._messages(each) for each in selections]
+            return payload.decoded(reduce(lambda one, other: one.unionAll(other), frames))
 
     def check(self, topic: str) -> LakeTable:
         """Return what is odd about the descriptors and segments of a topic, without a look into segments.
@@ -372,12 +366,15 @@ class QuixLake(LakeDiscovery):
             index.refresh(progress=False)
         return found
 
-    def replay(self, topic: str, options: ReplayOptions | None = None, **filters: Unpack[Filters]) -> Replay:
+    def replay(
+        self, topic: str | Sequence[str], options: ReplayOptions | None = None, **filters: Unpack[Filters]
+    ) -> Replay:
         """Return a replay of the messages of a selection, which its methods send to Kafka or to a function.
 
         Parameters
         ----------
-        topic : str
+        topic : str or sequence of str
+            The topic, or several topics. Messages of different topics are sent in the order of their timestamps.
         options : ReplayOptions, optional
             The pace, the timestamps and the progress of the replay; None sends original messages as fast as possible.
         **filters
@@ -396,6 +393,19 @@ class QuixLake(LakeDiscovery):
         """
         check_options(options, ReplayOptions)
         return Replay(self.read(topic, **filters), options or ReplayOptions())
+
+    def _messages(self, selection: Selection) -> DataFrame:
+        """Return the messages of a selection of one topic."""
+        source = self._source(selection.topic)
+        if selection.distinct_offsets:
+            frame = self._distinct(source, selection)
+        else:
+            found = source.segments(selection.keys, selection.metadata)
+            index = self._indexes.update(self.spark, source, found, selection.trust)
+            frame = source.rows(self.spark, selection.overlapping(found), index)
+        for condition in selection.conditions:
+            frame = frame.filter(spark_condition(condition))
+        return frame
 
     def _distinct(self, source: TopicSource, selection: Selection) -> DataFrame:
         """Return the messages of a selection's segments, of which each has an offset of its own [QLK-RD-5]."""

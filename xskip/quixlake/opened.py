@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from xskip.errors import ArgumentError, PredicateError, did_you_mean, or_none, shown
 from xskip.paths import check_path
-from xskip.quixlake.arguments import check_topic
 from xskip.quixlake.arrow_read import ArrowRead
 from xskip.quixlake.arrow_rows import COLUMNS
 from xskip.quixlake.discovery import LakeDiscovery
@@ -31,7 +31,7 @@ class OpenedLake(LakeDiscovery):
 
     def to_arrow(
         self,
-        topic: str,
+        topic: str | Sequence[str],
         *,
         columns: Sequence[str] | None = None,
         filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
@@ -44,7 +44,8 @@ class OpenedLake(LakeDiscovery):
 
         Parameters
         ----------
-        topic : str
+        topic : str or sequence of str
+            The topic, or several topics, whose messages the column ``topic`` tells apart.
         columns : sequence of str, optional
             The columns of the table; None means all.
         filter : pyarrow.dataset.Expression, optional
@@ -68,12 +69,11 @@ class OpenedLake(LakeDiscovery):
         PredicateError
             If a filter is invalid, or if a column does not exist.
         """
-        read = self._read(topic, columns, filter, filters)
-        return pa.Table.from_batches(read.batches(), read.schema)
+        return self.to_batches(topic, columns=columns, filter=filter, **filters).read_all()
 
     def to_batches(
         self,
-        topic: str,
+        topic: str | Sequence[str],
         *,
         columns: Sequence[str] | None = None,
         filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
@@ -83,7 +83,7 @@ class OpenedLake(LakeDiscovery):
 
         Parameters
         ----------
-        topic : str
+        topic : str or sequence of str
         columns : sequence of str, optional
             See :meth:`to_arrow`.
         filter : pyarrow.dataset.Expression, optional
@@ -101,14 +101,10 @@ class OpenedLake(LakeDiscovery):
         DatasetError, PredicateError
             As :meth:`to_arrow`.
         """
-        read = self._read(topic, columns, filter, filters)
-        return pa.RecordBatchReader.from_batches(read.schema, read.batches())
-
-    def _read(self, topic: str, columns: Sequence[str] | None, expression: Any, filters: Filters) -> ArrowRead:
-        check_topic(topic)
-        _check_expression(expression)
-        selection = Selection.of(topic, filters)
-        return ArrowRead(TopicSegments(self._store, topic), selection, _known(columns), expression)
+        selections, names = Selection.of_topics(topic, filters), _known(columns)
+        _check_expression(filter)
+        reads = [ArrowRead(TopicSegments(self._store, each.topic), each, names, filter) for each in selections]
+        return pa.RecordBatchReader.from_batches(reads[0].schema, chain.from_iterable(each.batches() for each in reads))
 
 
 def open_lake(path: str | os.PathLike[str], *, filesystem: FileSystem | None = None) -> OpenedLake:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import PredicateError
+from xskip.quixlake.arguments import check_topics
 
 __all__ = ["Filters", "Moment", "OneOf", "Range", "Selection", "Trust"]
 
@@ -18,6 +19,8 @@ __all__ = ["Filters", "Moment", "OneOf", "Range", "Selection", "Trust"]
 Moment: TypeAlias = "datetime.datetime | int | str"
 #: Which claims about timestamps count as bounds [QLK-TR-2].
 Trust: TypeAlias = Literal["checked", "names"]
+#: The first offset and the one after the last; None leaves an end open.
+Offsets: TypeAlias = "tuple[int | None, int | None]"
 _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -28,6 +31,7 @@ class Filters(TypedDict, total=False):
 
     ``keys`` are stream keys or one of them, with None for the null key; ``start`` and ``end`` a half-open window of
     time; ``partitions`` Kafka partitions or one of them; ``offsets`` the first offset and the one after the last;
+    where several topics are selected, both can be a mapping of topics, and those that it lacks are not restricted;
     ``metadata`` the values of custom metadata that a stream key must have; ``trust`` says which claims about timestamps
     count; ``distinct_offsets`` says whether each offset of a partition occurs once.
     """
@@ -35,8 +39,8 @@ class Filters(TypedDict, total=False):
     keys: str | Iterable[str | None] | None
     start: Moment | None
     end: Moment | None
-    partitions: int | Iterable[int] | None
-    offsets: tuple[int | None, int | None] | None
+    partitions: int | Iterable[int] | Mapping[str, int | Iterable[int]] | None
+    offsets: Offsets | Mapping[str, Offsets] | None
     metadata: Mapping[str, str | Iterable[str]] | None
     trust: Trust
     distinct_offsets: bool
@@ -80,6 +84,29 @@ class Selection:
     @classmethod
     def of(cls, topic: str, filters: Filters) -> Selection:
         """Return the selection of a topic's messages by filters."""
+        (found,) = cls.of_topics(topic, filters)
+        return found
+
+    @classmethod
+    def of_topics(cls, topics: str | Sequence[str], filters: Filters) -> list[Selection]:
+        """Return the selections of the messages of one or several topics by filters."""
+        names = check_topics(topics)
+        partitions, offsets = (_by_topic(each, filters.get(each), names) for each in ("partitions", "offsets"))
+        plain = {name: value for name, value in filters.items() if name not in ("partitions", "offsets")}
+        shared = cls._of(plain)  # once, because an iterator gives its values only once
+        return [
+            replace(
+                shared,
+                topic=topic,
+                partitions=_partitions(partitions[topic]),
+                offsets=_range("range of offsets", *_pair(offsets[topic])),
+            )
+            for topic in names
+        ]
+
+    @classmethod
+    def _of(cls, filters: Mapping[str, Any]) -> Selection:
+        """Return the selection of no topic by filters that are the same for all topics."""
         unknown = sorted(filters.keys() - Filters.__annotations__.keys())
         if unknown:
             raise PredicateError(
@@ -94,17 +121,8 @@ class Selection:
                 "distinct_offsets has an invalid value", found=repr(distinct), expected="True or False"
             )
         window = _range("window", filters.get("start"), filters.get("end"))
-        first, after = _pair(filters.get("offsets"))
-        return cls(
-            topic,
-            _keys(filters.get("keys")),
-            window,
-            _partitions(filters.get("partitions")),
-            _range("range of offsets", first, after),
-            _conditions(filters.get("metadata")),
-            trust,
-            distinct_offsets=distinct,
-        )
+        keys, metadata = _keys(filters.get("keys")), _conditions(filters.get("metadata"))
+        return cls("", keys, window, metadata=metadata, trust=trust, distinct_offsets=distinct)
 
     def overlapping(self, segments: pa.Table) -> pa.Table:
         """Return the segments, but for deleted ones, that can hold a selected message, by the claims that count."""
@@ -147,6 +165,20 @@ class Selection:
             found.append(OneOf("partition", tuple(sorted(self.partitions))))
         ranges = (Range("offset", *self.offsets), Range("timestamp", *self.window))
         return [*found, *(each for each in ranges if (each.low, each.end) != (None, None))]
+
+
+def _by_topic(name: str, value: Any, topics: Sequence[str]) -> dict[str, Any]:
+    """Return the value of a filter for each topic."""
+    if not isinstance(value, Mapping):
+        # A list, because an iterator gives its values only once.
+        several = _is_several(value) and not isinstance(value, Sequence)
+        return dict.fromkeys(topics, [*value] if several else value)
+    unknown = [topic for topic in value if topic not in topics]
+    if unknown:
+        raise PredicateError(
+            f"{name} has a topic that is not selected", found=repr(unknown[0]), expected=", ".join(topics)
+        )
+    return {topic: value.get(topic) for topic in topics}
 
 
 def _within(
