@@ -34,6 +34,10 @@ _COMMANDS = {
 }
 _BASE = "the folder of the workspace, with the folders Raw and Metadata"
 _WORKSPACE = "s3a://bucket/workspace"
+_TRUST = (
+    "which timestamps skip segments (default: %(default)s): checked: those that xskip has computed; names: also those "
+    "that descriptors and names claim, which loses messages unless timestamps never decrease within a partition"
+)
 _SELECTING = ("range", "segments", "read", "replay")
 
 
@@ -63,17 +67,16 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
 def _add_filters(command: argparse.ArgumentParser) -> None:
     command.add_argument("--key", action="append", help="a stream key; can be repeated")
     command.add_argument("--partition", action="append", type=whole_number, help="a Kafka partition; can be repeated")
-    command.add_argument("--offsets", metavar="FIRST:END", help="offsets from FIRST to before END")
+    command.add_argument("--offsets", metavar="FIRST:END", help="offsets from FIRST to END, which is exclusive")
     _add_window(command)
-    text = "which timestamps count (default: %(default)s)"
-    command.add_argument("--trust", choices=("checked", "names"), default="checked", help=text)
+    command.add_argument("--trust", choices=("checked", "names"), default="checked", help=_TRUST)
     text = "take each offset of a partition once, where sinks have written messages repeatedly"
     command.add_argument("--distinct-offsets", action="store_true", help=text)
 
 
 def _add_window(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--start", help="the start of the window, such as '2026-01-31 09:00' (UTC)")
-    command.add_argument("--end", help="the end of the window, which is not part of it")
+    command.add_argument("--start", help="the start of the window, inclusive, such as '2026-01-31 09:00' (UTC)")
+    command.add_argument("--end", help="the end of the window, exclusive")
     text = "a name of custom metadata and its value; can be repeated"
     command.add_argument("--metadata", action="append", default=[], metavar="NAME=VALUE", type=key_value, help=text)
 
@@ -123,7 +126,7 @@ def _add_metadata(command: argparse.ArgumentParser) -> None:
 
 
 def _add_index(command: argparse.ArgumentParser) -> None:
-    text = "which timestamps count (default: %(default)s)"
+    text = f"{_TRUST}; data: those of the messages, which the build reads"
     command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
     command.add_argument("--value", help="json, avro, or an SQL expression, for indexes on fields such as value.temp")
     command.add_argument("--schema", help="the schema of the payload")

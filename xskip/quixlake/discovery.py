@@ -122,7 +122,7 @@ class LakeDiscovery:
         listed : bool
             Whether to list all folders of the topic.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            See :class:`~xskip.quixlake.Filters`.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class LakeDiscovery:
         listed : bool
             Whether to list all folders of the topic.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            See :class:`~xskip.quixlake.Filters`.
 
         Returns
         -------
@@ -210,7 +210,8 @@ class LakeDiscovery:
         metadata : mapping of str to str or iterable of str, optional
             The value, or the allowed values, of each name of custom metadata.
         start, end : datetime, int or str, optional
-            A half-open window. A stream key fits if one of its segments claims timestamps in it, or claims none.
+            The window: from ``start`` on, and before ``end``, which is exclusive. A stream key fits if one of its
+            segments claims timestamps in it, or claims none.
 
         Returns
         -------

@@ -90,7 +90,9 @@ class QuixLake(LakeDiscovery):
             id in the messages, which a job of Spark collects. A query that decodes a payload without frame, with an
             unknown id or with other bytes fails, as with ``value="avro"`` alone.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            The messages to select, see :class:`~xskip.quixlake.Filters`. ``end`` and the second of the ``offsets`` are
+            exclusive. Segments of writers other than xskip are skipped by time only with ``trust="names"``, which loses
+            messages unless their timestamps never decrease within a partition.
 
         Returns
         -------
@@ -220,10 +222,10 @@ class QuixLake(LakeDiscovery):
         ----------
         topic : str
         trust : {"checked", "names", "data"}
-            Which timestamps count as bounds. ``checked``: those that the sink of xskip computed. ``names``: those that
-            descriptors and names claim, which is right where timestamps never decrease within a partition, or where
-            the writer is known to compute least and greatest ones. ``data``: a build reads the timestamps of the
-            segments for which they do not count.
+            Which timestamps count as bounds, by which queries skip segments. ``checked``: those that the sink of xskip
+            computed. ``names``: those that descriptors and names claim; **queries lose messages** unless timestamps
+            never decrease within a partition, or the writer is known to compute least and greatest ones. ``data``: a
+            build reads the timestamps of the segments for which they do not count.
         value : {"json", "avro"} or str, optional
             The decoding of payloads, as for :meth:`read`. Indexes that are created can then be on fields of the
             payload, such as ``MinMax("value.temp")``, and serve reads with the same decoding.
@@ -378,7 +380,7 @@ class QuixLake(LakeDiscovery):
         options : ReplayOptions, optional
             The pace, the timestamps and the progress of the replay; None sends original messages as fast as possible.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            See :class:`~xskip.quixlake.Filters`.
 
         Returns
         -------

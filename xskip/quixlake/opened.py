@@ -51,7 +51,9 @@ class OpenedLake(LakeDiscovery):
         filter : pyarrow.dataset.Expression, optional
             A filter on all columns of a read, such as ``pc.field("offset") > 5``. None keeps all messages.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            The messages to select, see :class:`~xskip.quixlake.Filters`. ``end`` and the second of the ``offsets`` are
+            exclusive. Segments of writers other than xskip are skipped by time only with ``trust="names"``, which loses
+            messages unless their timestamps never decrease within a partition.
 
         Returns
         -------
@@ -89,7 +91,7 @@ class OpenedLake(LakeDiscovery):
         filter : pyarrow.dataset.Expression, optional
             See :meth:`to_arrow`.
         **filters
-            See :class:`~xskip.quixlake.selection.Filters`.
+            See :class:`~xskip.quixlake.Filters`.
 
         Returns
         -------

@@ -27,13 +27,29 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 class Filters(TypedDict, total=False):
-    """The filters of a selection, as users give them.
+    """The filters of a selection: the end of each range is exclusive, and is not selected itself.
 
-    ``keys`` are stream keys or one of them, with None for the null key; ``start`` and ``end`` a half-open window of
-    time; ``partitions`` Kafka partitions or one of them; ``offsets`` the first offset and the one after the last;
-    where several topics are selected, both can be a mapping of topics, and those that it lacks are not restricted;
-    ``metadata`` the values of custom metadata that a stream key must have; ``trust`` says which claims about timestamps
-    count; ``distinct_offsets`` says whether each offset of a partition occurs once.
+    Parameters
+    ----------
+    keys : str or iterable of str or None
+        The stream keys, or one of them; None among them is the null key.
+    start, end : datetime, int or str
+        The window of time: from ``start`` on, and before ``end``. A number is milliseconds since the Unix epoch; a text
+        such as ``2026-01-31 09:00`` and a datetime without a zone are in UTC.
+    partitions : int, iterable of int, or mapping of str to these
+        The Kafka partitions, or one of them; a mapping has those of each topic, and restricts no other topic.
+    offsets : tuple of int, or mapping of str to tuple of int
+        The first offset and the one after the last, so that ``(5, 8)`` selects 5, 6 and 7. None leaves an end open. A
+        mapping has the offsets of each topic, and restricts no other topic.
+    metadata : mapping of str to str or iterable of str
+        The custom metadata of stream keys: the value, or the allowed values, of each name.
+    trust : {"checked", "names"}
+        Which timestamps of segments decide what is read, besides the window itself. ``checked``, the default: only
+        those that were computed from all messages, as xskip's sink does; segments of other writers are then read
+        whatever the window. ``names``: also those that descriptors and names claim. **This loses messages** where they
+        are not least and greatest ones, so it is for producers whose timestamps never decrease within a partition.
+    distinct_offsets : bool
+        Whether each offset of a partition occurs once, where sinks have written messages repeatedly.
     """
 
     keys: str | Iterable[str | None] | None
