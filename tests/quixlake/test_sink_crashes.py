@@ -286,6 +286,21 @@ def test_a_rename_that_has_only_copied(
     assert_lake_holds(tmp_path, MESSAGES)
 
 
+def test_a_file_that_is_no_segment_has_the_name(
+    spark: SparkSession, tmp_path: Path, staged_sink: Callable[..., StagedSink]
+) -> None:
+    """[QLK-SK-8] The file stays, and the segment gets another name."""
+    staged_sink(tmp_path / "one").write(frame(spark, MESSAGES), "a")
+    segment = min((tmp_path / "one/Raw").rglob("ts_*.avro*"))
+    taken = tmp_path / "other" / segment.relative_to(tmp_path / "one")
+    taken.parent.mkdir(parents=True)
+    taken.write_bytes(b"no Avro")
+    staged_sink(tmp_path / "other").write(frame(spark, MESSAGES), "a")
+    assert taken.read_bytes() == b"no Avro"
+    taken.unlink()
+    assert_lake_holds(tmp_path / "other", MESSAGES)
+
+
 def test_index_files_whose_names_are_taken(
     spark: SparkSession, tmp_path: Path, staged_sink: Callable[..., StagedSink]
 ) -> None:

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FilterFileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -22,10 +23,13 @@ public final class NewFiles {
   private NewFiles() {}
 
   /**
-   * Creates a file that does not exist, and its folders; if its permissions cannot be set, no file
-   * remains.
+   * Creates a file under a name that no other file ever has, and its folders; if its permissions
+   * cannot be set, no file remains.
    */
   public static FSDataOutputStream create(FileSystem fileSystem, Path path) throws IOException {
+    if (isS3(fileSystem)) {
+      return createUnchecked(fileSystem, path);
+    }
     RawLocalFileSystem local = local(fileSystem);
     if (local == null) {
       return fileSystem.create(path, false);
@@ -58,6 +62,21 @@ public final class NewFiles {
       }
       throw t;
     }
+  }
+
+  /** Returns whether a file system is S3A, which asks twice whether a name is that of a file. */
+  public static boolean isS3(FileSystem fileSystem) {
+    return "s3a".equals(fileSystem.getUri().getScheme());
+  }
+
+  /** Creates a file by one request, where S3A would look for a file and for a folder before. */
+  private static FSDataOutputStream createUnchecked(FileSystem fileSystem, Path path)
+      throws IOException {
+    FSDataOutputStreamBuilder<?, ?> builder = fileSystem.createFile(path);
+    builder.overwrite(true);
+    builder.recursive();
+    builder.opt("fs.s3a.create.performance", true); // versions without this option ignore it
+    return (FSDataOutputStream) builder.build();
   }
 
   /**

@@ -5,6 +5,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.Callable;
+import org.apache.avro.InvalidAvroMagicException;
 import org.apache.avro.file.DataFileStream;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
@@ -62,10 +63,9 @@ final class Rename implements Callable<Boolean> {
 
   /** Returns whether the segment has the target's name now. */
   private boolean movedTo(Path target) throws IOException {
-    try { // on an object store, a rename is a copy and a removal
-      if (!fileSystem.exists(target)) {
-        NewFiles.removeChecksums(fileSystem, target); // Hadoop removes them after it renames
-        return fileSystem.rename(hidden, target);
+    try {
+      if (renamedTo(target)) {
+        return true;
       }
       if (fileSystem.exists(hidden) && hasMessagesOf(target)) {
         fileSystem.delete(hidden, false);
@@ -74,9 +74,25 @@ final class Rename implements Callable<Boolean> {
       return false;
     } catch (FileNotFoundException e) { // another process has renamed the segment meanwhile
       return false;
+    }
+  }
+
+  private boolean renamedTo(Path target) throws IOException {
+    try { // on an object store, a rename is a copy and a removal
+      if (isTaken(target)) {
+        return false;
+      }
+      NewFiles.removeChecksums(fileSystem, target); // Hadoop removes them after it renames
+      return fileSystem.rename(hidden, target);
     } catch (FileAlreadyExistsException e) {
       return false;
     }
+  }
+
+  @SuppressWarnings("deprecation") // S3A asks only once for isDirectory
+  private boolean isTaken(Path target) throws IOException {
+    // S3A's rename fails for the name of a file, but moves the segment into a folder of this name.
+    return NewFiles.isS3(fileSystem) ? fileSystem.isDirectory(target) : fileSystem.exists(target);
   }
 
   /** Returns whether the target holds the same messages as the hidden file, in the same blocks. */
@@ -89,6 +105,8 @@ final class Rename implements Callable<Boolean> {
       } finally {
         right.close();
       }
+    } catch (InvalidAvroMagicException e) { // the target is no segment
+      return false;
     } finally {
       left.close();
     }
