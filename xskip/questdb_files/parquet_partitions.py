@@ -76,6 +76,11 @@ class ParquetPartition:
                 if len(part):
                     yield part
 
+    def row_groups(self, rows: range) -> Iterator[range]:
+        """Yield the parts of a range of rows that lie in one row group each."""
+        for group in self._groups(rows):
+            yield range(max(rows.start, self._starts[group]), min(rows.stop, self._starts[group + 1]))
+
     def row_at(self, time: int) -> int:
         """Return the position of the first row whose designated timestamp is not less than a time in ticks."""
         count = len(self._starts) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -11,15 +11,14 @@ from xskip.errors import TableDamagedError, XskipError
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.files import FileStamp
 from xskip.questdb_files.metadata_file import Column
-from xskip.questdb_files.native_columns import NativeFiles
-from xskip.questdb_files.parquet_partitions import ParquetPartition
+from xskip.questdb_files.piece_values import PieceValues
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.selection import Chosen, Selection
 from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
-from xskip.questdb_files.symbols import one_dictionary, read_symbols
+from xskip.questdb_files.symbols import one_dictionary
 
-__all__ = ["count_rows", "read_table", "schema_of"]
+__all__ = ["count_rows", "read_table", "rows_as_table", "schema_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +34,14 @@ class _Part:
 class _Reader:
     """The state of a read over several attempts: the parts that are read, and the values of SYMBOL columns."""
 
-    frozen: bool
+    values: PieceValues
     parts: dict[PieceKey, _Part] = field(default_factory=dict)
-    dictionaries: dict[tuple[str, int, int, int], pa.Array] = field(default_factory=dict)
 
     def forget(self, pieces: Sequence[Piece] | None) -> None:
         """Drop what was read of pieces; None drops all, because the table was truncated or dropped."""
         if pieces is None:
             self.parts.clear()
-            self.dictionaries.clear()
+            self.values.forget()
             return
         records = {piece.record for piece in pieces}
         self.parts = {key: part for key, part in self.parts.items() if key.record not in records}
@@ -54,7 +52,7 @@ class _Reader:
         # the keys have the stamps from before anything is read [QDB-SN-3]
         pieces = list(snapshot.pieces.overlapping(chosen.start, chosen.end))
         keys = [snapshot.key(piece, chosen.columns) for piece in pieces]
-        if not self.frozen and not snapshot.is_current():
+        if not self.values.frozen and not snapshot.is_current():
             return None
         # parts of a former snapshot with equal keys have the same rows, and are not read again [QDB-SN-4]
         self.parts = {key: self.parts[key] for key in keys if key in self.parts}
@@ -65,31 +63,21 @@ class _Reader:
         return [self.parts[key] for key in keys], stamps
 
     def _part(self, chosen: Chosen, piece: Piece, key: PieceKey) -> _Part:
-        snapshot, columns = chosen.snapshot, chosen.columns
-        if piece.record.parquet_size is not None:
-            file = ParquetPartition(piece.folder, piece.record.parquet_size, piece.rows, snapshot.metadata)
-            rows = _rows(chosen, piece, file.row_at)
-            return _Part(key, rows, tuple(tuple(file.values(column, rows)) for column in columns))
-        native = NativeFiles(snapshot, lambda column: self._dictionary(snapshot, column), self.frozen)
-        rows = _rows(chosen, piece, lambda time: native.row_at(piece, time))
-        return _Part(key, rows, tuple(tuple(native.values(piece, column, rows)) for column in columns))
-
-    def _dictionary(self, snapshot: Snapshot, column: Column) -> pa.Array:
-        count, path = snapshot.symbol_count(column), snapshot.symbol_path(column, "o")
-        key = (str(path), count, snapshot.metadata.table_id, snapshot.transaction.truncate_version)
-        if key not in self.dictionaries:
-            self.dictionaries[key] = read_symbols(path, snapshot.symbol_path(column, "c"), count)
-        return self.dictionaries[key]
+        selected = self.values.selected(chosen, piece)
+        rows = selected.rows
+        return _Part(key, rows, tuple(tuple(selected.values(column, rows)) for column in chosen.columns))
 
 
 def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> pa.Table:
     """Return rows of a table of one transaction."""
     chosen, parts = _read_parts(place, selection, frozen=frozen)
     schema = schema_of(chosen.snapshot, chosen.columns)
-    arrays = [
-        _column_of([array for part in parts for array in part.arrays[i]], schema.field(i).type)
-        for i in range(len(schema))
-    ]
+    return rows_as_table(schema, [[array for part in parts for array in part.arrays[i]] for i in range(len(schema))])
+
+
+def rows_as_table(schema: pa.Schema, columns: Sequence[list[pa.Array]]) -> pa.Table:
+    """Return arrays of each column as a table; those of a SYMBOL column get one dictionary [QDB-TY-8]."""
+    arrays = [_column_of(arrays, field.type) for arrays, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -115,7 +103,7 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
     """Read until all parts are of one transaction."""
     # After the parts of a snapshot were read, the snapshot must still prove them. Parts that it no longer proves are
     # read from the next snapshot, and the others are kept if their keys are the same there.
-    reader, retry = _Reader(frozen), Retry()
+    reader, retry = _Reader(PieceValues(frozen)), Retry()
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
@@ -136,16 +124,6 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
         if not retry.wait(snapshot.txn):
             break
     raise failure or never_at_rest(place, retry)
-
-
-def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:
-    """Return the rows of a piece in the range of time; only a bound within the piece needs a search."""
-    first, stop = 0, piece.rows
-    if chosen.start is not None and (piece.start is None or piece.start < chosen.start):
-        first = row_at(chosen.start)
-    if chosen.end is not None and (piece.end is None or chosen.end < piece.end):
-        stop = row_at(chosen.end)
-    return range(first, max(first, stop))
 
 
 def _column_of(arrays: list[pa.Array], of: pa.DataType) -> pa.ChunkedArray:
