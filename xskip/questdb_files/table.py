@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from xskip.errors import ArgumentError, shown
+from xskip.questdb_files.batches import read_batches
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.reading import count_rows, read_table, schema_of
 from xskip.questdb_files.selection import Selection, Time
@@ -118,5 +120,56 @@ class Table:
         TableVersionError, UnsupportedTypeError
             If the table has a format or a column type that this release does not know.
         """
-        names = None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
-        return read_table(self.place, Selection(names, start, end), frozen=self._frozen)
+        return read_table(self.place, Selection(_names(columns), start, end), frozen=self._frozen)
+
+    def to_batches(
+        self,
+        columns: str | Sequence[str] | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        batch_rows: int = 131_072,
+    ) -> pa.RecordBatchReader:
+        """Return a reader of the rows of one transaction in batches, for tables larger than the memory.
+
+        The transaction is the last one at the time of the call. The reader reads one batch at a time of a native piece,
+        and one row group at a time of a Parquet piece. A batch has rows of one piece.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            See :meth:`to_arrow`.
+        start, end : datetime, str or int, optional
+            See :meth:`to_arrow`.
+        batch_rows : int, default 131072
+            The greatest number of rows of a batch.
+
+        Returns
+        -------
+        pa.RecordBatchReader
+            The rows of :meth:`to_arrow` in the same order. The batches of a SYMBOL column can have different
+            dictionaries. An iteration can raise TableChangedError, if a server changed a piece before all its rows
+            were read, and TableDamagedError.
+
+        Raises
+        ------
+        ArgumentError
+            If ``batch_rows`` is not a number greater than 0.
+        PredicateError, TableChangedError, TableDamagedError, TableVersionError, UnsupportedTypeError
+            See :meth:`to_arrow`.
+
+        Examples
+        --------
+        >>> import xskip.questdb
+        >>> table = xskip.questdb.open("/root/.questdb/db/trades")  # doctest: +SKIP
+        >>> sum(batch.num_rows for batch in table.to_batches("price", start="2026-01-31"))  # doctest: +SKIP
+        """
+        if not isinstance(batch_rows, int) or batch_rows < 1:
+            raise ArgumentError(
+                "batch_rows has an invalid value", found=shown(batch_rows), expected="a number greater than 0"
+            )
+        return read_batches(self.place, Selection(_names(columns), start, end), batch_rows, frozen=self._frozen)
+
+
+def _names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
