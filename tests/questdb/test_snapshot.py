@@ -124,6 +124,23 @@ def test_reads_have_a_committed_state_while_a_server_writes(server: Server, chan
     assert len(states) > 10
 
 
+@pytest.mark.parametrize("changing", [True, False])
+def test_batches_have_a_committed_state_while_a_server_writes(server: Server, changing: bool) -> None:
+    """[QDB-BA-1], [QDB-BA-3]: a read that ends has the rows of one transaction."""
+    name = create(server, "busy_batches")
+    table = open_table(server.database / name)
+    states, refused = set(), 0
+    with Writer(server, name, changing=changing) as writer:
+        end = time.monotonic() + _SECONDS
+        while time.monotonic() < end and not writer.errors:
+            try:
+                states.add(check_state(table.to_batches(batch_rows=64).read_all()))
+            except TableChangedError:
+                refused += 1
+    assert writer.errors == []
+    assert len(states) > 3, f"{refused} reads were refused"
+
+
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> list[str]:
     """Run an action once when a read has read its first column, and return the list of columns that are read."""
     plain = NativeFiles.values

@@ -17,6 +17,7 @@ import xskip
 from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import load
+from xskip.errors import TableChangedError
 from xskip.questdb.table import open_table
 from xskip.questdb_files.snapshot import Snapshot
 from xskip.questdb_files.transaction_file import read_transaction
@@ -137,6 +138,18 @@ def test_spark_refuses_a_squash_that_the_stamp_does_not_show(
         df.filter("x % 2 = 0").collect()
     monkeypatch.undo()
     assert sorted(row.x for row in df.collect()) == sorted(rows_of_split()["x"].to_pylist())
+
+
+@pytest.mark.parametrize("changes", [Copies.begin_squash, Copies.squash])
+def test_batches_refuse_a_squash_that_the_stamp_does_not_show(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, changes: Callable[[Copies], None]
+) -> None:
+    """[QDB-BA-3]."""
+    os.utime(copies.piece / "ts.d", ns=(0, 1 << 62) if changes is Copies.squash else (0, 0))
+    after_the_stamps(monkeypatch, lambda: changes(copies))
+    reader = open_table(copies.folder).to_batches(batch_rows=1000)
+    with pytest.raises(TableChangedError, match="a server changed a piece of the table"):
+        reader.read_all()
 
 
 def test_pieces_that_a_server_leaves_count_after_the_removal_of_others(
