@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -65,6 +66,16 @@ def test_equal_scans_are_one_row_and_further_kinds_lose_their_predicate() -> Non
     for predicate in ("a", "b", "a", "c", "d"):
         found.add(kind(predicate), sums())
     assert {each.predicate: counts.scans for each, counts in found} == {"a": 2, "b": 1, None: 2}
+
+
+def test_the_number_of_rows_is_bounded_also_by_datasets() -> None:
+    found = HistoryRows(2)
+    for i in range(10):
+        found.add(replace(kind(), dataset=f"/lake/{i}"), sums())
+    assert [(each.dataset, counts.scans) for each, counts in found] == [
+        ("/lake/0", 1), ("/lake/1", 1), ("/lake/2", 1), ("/lake/3", 1), ("", 6),
+    ]  # fmt: skip
+    assert list(HistoryRows.parse(found.to_arrow())) == list(found)
 
 
 def test_a_period_begins_at_its_moment(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ class ScanKind:
     user: str = ""
     application: str = ""
 
-    def without_predicate(self) -> ScanKind:
-        """Return the kind of scans with any predicate."""
-        return replace(self, predicate=None)
+
+#: The kind of the scans for which there is no row. Savings show an empty name as other datasets.
+_OTHERS = ScanKind("", "", None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class ScanSums:
 class HistoryRows:
     """Sums of scans by their kinds, with a bounded number of rows."""
 
-    #: From this number of rows on, scans of new kinds are summed up without their predicates.
+    #: From this number of rows on, scans of new kinds are summed up without their predicates, and from twice the number
+    #: on also without their datasets.
     most: int
     _sums: dict[ScanKind, ScanSums] = field(default_factory=dict)
 
@@ -111,7 +112,9 @@ class HistoryRows:
     def add(self, kind: ScanKind, sums: ScanSums) -> None:
         """Add sums of scans of a kind."""
         if kind not in self._sums and len(self._sums) >= self.most:
-            kind = kind.without_predicate()
+            kind = replace(kind, predicate=None)
+        if kind not in self._sums and len(self._sums) >= 2 * self.most:
+            kind, sums = _OTHERS, replace(sums, ruled_out=())
         present = self._sums.get(kind)
         self._sums[kind] = sums if present is None else present + sums
 
