@@ -391,7 +391,7 @@ def failing(df):
 sink.message_frame = failing
 df = spark.range(1000).selectExpr("id AS timestamp", "CAST(id % 7 AS STRING) AS key", "'v' AS value",
     "CAST(id % 2 AS INT) AS partition", "id AS offset")
-print(sink.Sink(spark, sys.argv[1], "t", sink.SinkOptions(max_rows=10)).write(df))
+print("is new:", sink.Sink(spark, sys.argv[1], "t", sink.SinkOptions(max_rows=10)).write(df).is_new)
 """
 
 
@@ -400,7 +400,7 @@ def test_attempts_of_tasks_that_fail(tmp_path: Path) -> None:
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-c", _FLAKY, str(tmp_path / "lake")]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert "is_new=True" in ran.stdout, ran.stderr[-3000:]
+    assert "is new: True" in ran.stdout, ran.stderr[-3000:]
     assert "the first attempt fails" in ran.stderr
     expected = [(i, str(i % 7).encode(), (), b"v", i % 2, i) for i in range(1000)]
     assert_lake_holds(tmp_path / "lake", expected)

@@ -27,7 +27,7 @@ NASTY = "<script>alert('1')</script>&\""
 #: The packages that have results.
 PACKAGES = ("xskip.api.", "xskip.questdb.", "xskip.quixlake.", "xskip.results.", "xskip.standalone.opened")
 #: Public classes that are no results, but places on which programs call methods.
-PLACES = {"OpenedIndex", "QuixLake", "Replay", "SkippingIndex", "Table", "TopicIndex"}
+PLACES = {"OpenedIndex", "OpenedLake", "QuixLake", "Replay", "SkippingIndex", "Table", "TopicIndex"}
 #: The parts of results, which the results show.
 PARTS = {
     "Advice", "Check", "ClauseOutcome", "ColumnChange", "Commit", "DatasetSavings", "Drawing", "FileExplanation",
@@ -51,9 +51,9 @@ def functions_of(value: object) -> Iterator[Callable[..., Any]]:
         yield value
     elif inspect.isclass(value) and not issubclass(value, BaseException):
         for name, member in inspect.getmembers(value):
-            function = member.fget if isinstance(member, property) else member
-            if (not name.startswith("_") or name == "__iter__") and inspect.isroutine(function):
-                yield getattr(function, "__func__", function)
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if (not name.startswith("_") or name == "__iter__") and inspect.isfunction(function):
+                yield function
 
 
 def named_by(value: object) -> Iterator[type]:
