@@ -167,6 +167,25 @@ def test_wrong_arguments(lake: QuixLake, arguments: dict[str, Any], message: str
         lake.read("t", **{"value": "avro", **arguments})
 
 
+@pytest.mark.parametrize("error", [TimeoutError("no answer"), TypeError("odd"), KeyError(7)])
+def test_an_error_of_the_function_names_the_id(lake: QuixLake, error: Exception) -> None:
+    """[QLK-PL-2]"""
+
+    def schema_of(number: int) -> str:
+        raise error
+
+    with pytest.raises(PredicateError, match=rf"the function of the schemas failed.* id \d+.*{type(error).__name__}"):
+        lake.read("t", value="avro", schemas=schema_of)
+
+
+def test_an_empty_selection_has_the_schema_of_the_reader(lake: QuixLake) -> None:
+    """[QLK-PL-2]"""
+    empty: dict[str, Any] = {"value": "avro", "schemas": SCHEMAS.get, "offsets": (1000, 1001)}
+    assert lake.read("t", schema=SCHEMAS[LAST_ID], **empty).collect() == []
+    with pytest.raises(PredicateError, match=r"no message has a frame with a known schema .*expected: schema="):
+        lake.read("t", **empty)
+
+
 def test_the_command_line(
     lake: QuixLake, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -286,17 +286,20 @@ def test_a_rename_that_has_only_copied(
     assert_lake_holds(tmp_path, MESSAGES)
 
 
+@pytest.mark.parametrize("kept", [0, 2, 4, 5, 30, -20, -1, None])
 def test_a_file_that_is_no_segment_has_the_name(
-    spark: SparkSession, tmp_path: Path, staged_sink: Callable[..., StagedSink]
+    spark: SparkSession, tmp_path: Path, staged_sink: Callable[..., StagedSink], kept: int | None
 ) -> None:
     """[QLK-SK-8] The file stays, and the segment gets another name."""
     staged_sink(tmp_path / "one").write(frame(spark, MESSAGES), "a")
     segment = min((tmp_path / "one/Raw").rglob("ts_*.avro*"))
     taken = tmp_path / "other" / segment.relative_to(tmp_path / "one")
     taken.parent.mkdir(parents=True)
-    taken.write_bytes(b"no Avro")
+    # the beginning of the segment itself, as a copy that was interrupted leaves it
+    content = b"no Avro" if kept is None else segment.read_bytes()[:kept]
+    taken.write_bytes(content)
     staged_sink(tmp_path / "other").write(frame(spark, MESSAGES), "a")
-    assert taken.read_bytes() == b"no Avro"
+    assert taken.read_bytes() == content
     taken.unlink()
     assert_lake_holds(tmp_path / "other", MESSAGES)
 

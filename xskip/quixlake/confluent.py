@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from xskip.errors import PredicateError
+from xskip.errors import PredicateError, error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Schemas", "check_schemas", "framed_avro"]
+__all__ = ["Schemas", "check_schemas", "framed_avro", "schemas_of"]
 
 #: The schemas of Confluent's frames, as JSON texts, by their ids; a function returns None for an id without a schema.
 Schemas: TypeAlias = "Mapping[int, str] | Callable[[int], str | None]"
@@ -31,19 +31,28 @@ def check_schemas(schemas: object) -> None:
         _check(number, schema)
 
 
-def framed_avro(frame: DataFrame, schemas: Schemas, reader: str | None) -> Column:
+def schemas_of(frame: DataFrame, schemas: Schemas) -> Mapping[int, str]:
+    """Return the schemas of messages by their ids.
+
+    A function is called for each id in the messages, which a job of Spark reads.
+    """
+    return schemas if isinstance(schemas, Mapping) else _of_messages(frame, schemas)
+
+
+def framed_avro(known: Mapping[int, str], reader: str | None) -> Column:
     """Return the decoded column ``value`` of messages, whose schemas are resolved to that of a reader.
 
-    If the reader is None, its schema is that of the greatest id. A function is called for each id in the messages,
-    which takes a job of Spark.
+    If the reader is None, its schema is that of the greatest id.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.avro.functions import from_avro
 
-    known = schemas if isinstance(schemas, Mapping) else _of_messages(frame, schemas)
     if reader is None:
         if not known:
-            raise PredicateError("no message has a frame with a known schema", expected="schema=, that of the reader")
+            raise PredicateError(
+                "no message has a frame with a known schema",
+                expected="schema=, that of the reader, for selections that can be empty",
+            )
         reader = known[max(known)]
     head, body = F.substring("value", 1, _HEAD), F.substring(F.col("value"), _HEAD + 1, 2**31 - 1)
     found = F.when(F.col("value").isNull(), F.lit(None))
@@ -66,11 +75,24 @@ def _of_messages(frame: DataFrame, schema_of: Callable[[int], str | None]) -> di
     for head in (bytes(row["head"]) for row in heads if row["head"] is not None):
         if len(head) == _HEAD and head[0] == 0:
             number = int.from_bytes(head[1:], "big")
-            schema = schema_of(number)
+            schema = _call(schema_of, number)
             if schema is not None:
                 _check(number, schema)
                 found[number] = schema
     return found
+
+
+def _call(schema_of: Callable[[int], str | None], number: int) -> str | None:
+    try:
+        return schema_of(number)
+    except Exception as error:
+        raise PredicateError(
+            "the function of the schemas failed",
+            where=f"id {number}",
+            found=f"{type(error).__name__}: {error_text(error)}",
+            expected=_EXPECTED,
+            hint="return None for an id that has no schema, such as one of a damaged payload",
+        ) from error
 
 
 def _head(number: int) -> bytearray:

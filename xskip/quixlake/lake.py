@@ -87,8 +87,10 @@ class QuixLake(LakeDiscovery):
             For Avro in Confluent's frame, which is the byte 0, the id of a schema in four bytes, and the Avro: the
             schemas as JSON texts by their ids, or a function that returns the schema of an id, or None. All payloads
             are resolved to ``schema`` or, without it, to the schema of the greatest id. The function is called for each
-            id in the messages, which a job of Spark collects. A query that decodes a payload without frame, with an
-            unknown id or with other bytes fails, as with ``value="avro"`` alone.
+            id in the messages, and returns None for one without a schema: ``read`` runs a job of Spark that reads all
+            selected messages for their ids. Without ``schema``, a function needs a selected message. A query that
+            decodes a payload without frame, with an unknown id or with other bytes fails, as with ``value="avro"``
+            alone.
         **filters
             The messages to select, see :class:`~xskip.quixlake.Filters`. ``end`` and the second of the ``offsets`` are
             exclusive. Segments of writers other than xskip are skipped by time only with ``trust="names"``, which loses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from xskip.errors import DatasetError, PredicateError, did_you_mean
 from xskip.expressions.operands import in_backticks, split_path
 from xskip.hints import Words
 from xskip.indexes import Index, OneColumn
-from xskip.quixlake.confluent import Schemas, check_schemas, framed_avro
+from xskip.quixlake.confluent import Schemas, check_schemas, framed_avro, schemas_of
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.bridge.packages import spark_package, with_package
 
@@ -56,8 +57,10 @@ class Payload:
 
         if self.value is None:
             return frame
+        # The job that reads the ids fails as other queries on the segments do.
+        known = {} if self.schemas is None else schemas_of(frame, self.schemas)
         try:
-            return frame.withColumn("value", self._column(frame))
+            return frame.withColumn("value", self._column(known))
         except PySparkException as error:
             if _NOT_LOADED in str(error):
                 raise self._lacks_library() from error
@@ -117,7 +120,8 @@ class Payload:
             hint=Words("{}", with_package(spark_package(str(self.value)))),
         )
 
-    def _column(self, frame: DataFrame) -> Column:
+    def _column(self, known: Mapping[int, str]) -> Column:
+        """Return the decoded column; ``known`` has the schemas of Confluent's frames."""
         from pyspark.sql import functions as F
 
         if not isinstance(self.value, str):
@@ -127,7 +131,7 @@ class Payload:
             case "json":
                 return F.from_json(F.col("value").cast("string"), self._schema("a schema such as 'temp DOUBLE'"))
             case "avro" if self.schemas is not None:
-                return framed_avro(frame, self.schemas, None if self.schema is None else str(self.schema))
+                return framed_avro(known, None if self.schema is None else str(self.schema))
             case "avro":
                 from pyspark.sql.avro.functions import from_avro
 

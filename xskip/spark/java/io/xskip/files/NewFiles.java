@@ -64,9 +64,12 @@ public final class NewFiles {
     }
   }
 
-  /** Returns whether a file system is S3A, which asks twice whether a name is that of a file. */
+  /**
+   * Returns whether a file system is Hadoop's S3A itself, which asks twice whether a name is that
+   * of a file. Other classes below the scheme can rename in another way.
+   */
   public static boolean isS3(FileSystem fileSystem) {
-    return "s3a".equals(fileSystem.getUri().getScheme());
+    return "org.apache.hadoop.fs.s3a.S3AFileSystem".equals(fileSystem.getClass().getName());
   }
 
   /** Creates a file by one request, where S3A would look for a file and for a folder before. */

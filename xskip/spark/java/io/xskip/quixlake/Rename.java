@@ -1,13 +1,16 @@
 package io.xskip.quixlake;
 
 import io.xskip.files.NewFiles;
+import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.concurrent.Callable;
-import org.apache.avro.InvalidAvroMagicException;
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.file.DataFileStream;
 import org.apache.avro.generic.GenericDatumReader;
+import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -18,6 +21,10 @@ import org.apache.hadoop.fs.Path;
  */
 final class Rename implements Callable<Boolean> {
   private static final int ATTEMPTS = 3;
+  private static final byte[] MAGIC = {'O', 'b', 'j', 1};
+
+  /** The message of Avro's error for a block without its end. */
+  private static final String INVALID = "Invalid sync!";
 
   private final FileSystem fileSystem;
   private final Path hidden;
@@ -99,14 +106,15 @@ final class Rename implements Callable<Boolean> {
   private boolean hasMessagesOf(Path target) throws IOException {
     DataFileStream<Object> left = open(hidden);
     try {
-      DataFileStream<Object> right = open(target);
+      DataFileStream<Object> right = openSegment(target);
+      if (right == null) {
+        return false;
+      }
       try {
         return left.getSchema().equals(right.getSchema()) && haveEqualBlocks(left, right);
       } finally {
         right.close();
       }
-    } catch (InvalidAvroMagicException e) { // the target is no segment
-      return false;
     } finally {
       left.close();
     }
@@ -116,14 +124,54 @@ final class Rename implements Callable<Boolean> {
     return new DataFileStream<Object>(fileSystem.open(path), new GenericDatumReader<Object>());
   }
 
+  /** Opens a file of another program; returns null if it has no complete header of Avro. */
+  private DataFileStream<Object> openSegment(Path path) throws IOException {
+    byte[] magic = new byte[MAGIC.length];
+    FSDataInputStream file = fileSystem.open(path);
+    try {
+      if (file.read(0, magic, 0, 1) < 1) {
+        return null;
+      }
+      file.readFully(0, magic);
+    } catch (EOFException e) {
+      return null;
+    } finally {
+      file.close();
+    }
+    if (!Arrays.equals(magic, MAGIC)) {
+      return null;
+    }
+    try {
+      return open(path);
+    } catch (EOFException e) {
+      return null;
+    } catch (AvroRuntimeException e) {
+      return null;
+    }
+  }
+
   private static boolean haveEqualBlocks(DataFileStream<Object> left, DataFileStream<Object> right)
       throws IOException {
-    while (left.hasNext() && right.hasNext()) {
+    while (left.hasNext()) {
       ByteBuffer block = left.nextBlock();
-      if (!block.equals(right.nextBlock()) || left.getBlockCount() != right.getBlockCount()) {
+      if (!block.equals(nextBlock(right)) || left.getBlockCount() != right.getBlockCount()) {
         return false;
       }
     }
-    return !left.hasNext() && !right.hasNext();
+    return nextBlock(right) == null;
+  }
+
+  /** Returns the next block of another program's file, or null if there is none or it is damaged. */
+  private static ByteBuffer nextBlock(DataFileStream<Object> stream) throws IOException {
+    try {
+      return stream.hasNext() ? stream.nextBlock() : null;
+    } catch (EOFException e) {
+      return null;
+    } catch (AvroRuntimeException e) { // of hasNext, which wraps what the store and Avro raise
+      if (e.getCause() instanceof IOException && !INVALID.equals(e.getCause().getMessage())) {
+        throw (IOException) e.getCause();
+      }
+      return null;
+    }
   }
 }
