@@ -90,7 +90,6 @@ def test_the_types_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> No
     assert lake.to_arrow("t").schema.equals(batches[0].schema)
     assert lake.to_arrow("t", offsets=(-5, 0)).schema.equals(batches[0].schema)
     assert lake.to_arrow("t", columns=["offset", "key"]).schema == pa.schema([("offset", "int64"), ("key", "binary")])
-    assert lake.to_arrow("t", columns=[]).num_columns == 0
 
 
 def opened_segments(monkeypatch: pytest.MonkeyPatch) -> list[str]:

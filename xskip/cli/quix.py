@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
             return _custom_metadata(lake, arguments)
         case "find":
             window = {"start": arguments.start, "end": arguments.end}
-            return lake.find(arguments.text, metadata=_metadata(arguments), **window)
+            return lake.find(arguments.text, metadata=_values_by_name(arguments.metadata), **window)
         case "check":
             return lake.check(arguments.topic)
         case "validate":
@@ -81,7 +82,10 @@ def _custom_metadata(lake: QuixLake, arguments: argparse.Namespace) -> LakeTable
         raise ArgumentError("a stream key and the null key are given", expected="--key KEY or --null-key")
     if (arguments.set or arguments.delete) and key is None and not arguments.null_key:
         raise ArgumentError("custom metadata is that of one stream key", expected="--key KEY or --null-key")
-    values = _pairs(arguments.set)
+    several = {name: values for name, values in _values_by_name(arguments.set).items() if len(values) > 1}
+    if several:
+        raise ArgumentError("a name is set twice", found=", ".join(sorted(several)), expected="one value for each name")
+    values = {name: value for name, (value,) in _values_by_name(arguments.set).items()}
     both = values.keys() & set(arguments.delete)
     if both:
         raise ArgumentError("a name is set and deleted", found=", ".join(sorted(both)), expected="one of both")
@@ -89,7 +93,12 @@ def _custom_metadata(lake: QuixLake, arguments: argparse.Namespace) -> LakeTable
         lake.set_metadata(topic, key, values)
     if arguments.delete:
         lake.delete_metadata(topic, key, arguments.delete)
-    return lake.metadata(topic, key)
+    found = lake.metadata(topic, key)
+    if not arguments.null_key:
+        return found
+    import pyarrow.compute as pc
+
+    return replace(found, table=found.table.filter(pc.is_null(found.table["stream_key"])))
 
 
 def _index(lake: QuixLake, arguments: argparse.Namespace) -> object:
@@ -111,7 +120,8 @@ def _messages(lake: QuixLake, arguments: argparse.Namespace) -> Messages:
         arguments.topic, value=arguments.value, schema=arguments.schema, descriptor=arguments.descriptor,
         schemas=_schemas(arguments.schemas), **_filters(arguments),
     )  # fmt: skip
-    return Messages(frame.orderBy("timestamp", "partition", "offset").limit(arguments.limit))
+    ordered = frame.orderBy("timestamp", "topic", "partition", "offset")
+    return Messages(ordered.limit(arguments.limit), arguments.topic)
 
 
 def _schemas(path: str | None) -> dict[int, str] | None:
@@ -131,11 +141,12 @@ def _schemas(path: str | None) -> dict[int, str] | None:
 class Messages:
     """The messages of a DataFrame, as text and as JSON."""
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, topics: Sequence[str]) -> None:
+        self._names = ("topic",) if len(topics) > 1 else ()
         self.rows = [row.asDict(recursive=True) for row in frame.collect()]
 
     def __str__(self) -> str:
-        names = ("time", "stream_key", "partition", "offset", "key", "value")
+        names = (*self._names, "time", "stream_key", "partition", "offset", "key", "value")
         return text_table(names, [[_cell(row, name) for name in names] for row in self.rows])
 
     def plain(self) -> list[dict[str, Any]]:
@@ -173,17 +184,17 @@ def _filters(arguments: argparse.Namespace) -> Any:
         raise PredicateError("offsets cannot be understood", found=arguments.offsets, expected="FIRST:END") from error
     return {
         "keys": arguments.key, "partitions": arguments.partition, "offsets": offsets, "start": arguments.start,
-        "end": arguments.end, "metadata": _metadata(arguments), "trust": arguments.trust,
+        "end": arguments.end, "metadata": _values_by_name(arguments.metadata), "trust": arguments.trust,
         "distinct_offsets": arguments.distinct_offsets,
     }  # fmt: skip
 
 
-def _metadata(arguments: argparse.Namespace) -> Mapping[str, str]:
-    return _pairs(arguments.metadata)
-
-
-def _pairs(texts: Iterable[str]) -> dict[str, str]:
-    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+def _values_by_name(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Return the values of each name in texts such as ``site=Oslo``."""
+    found: dict[str, list[str]] = {}
+    for name, _, value in (text.partition("=") for text in texts):
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def _plain(result: object) -> object:

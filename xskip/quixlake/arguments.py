@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import timedelta
 from typing import TypeVar
 
@@ -32,12 +32,13 @@ def check_topic(topic: object) -> None:
 def check_topics(topics: object) -> list[str]:
     """Return the names of one or several topics of an argument, each once."""
     found = [topics] if isinstance(topics, str) else topics
-    if not isinstance(found, Iterable) or isinstance(found, (bytes, Mapping)):
+    if not isinstance(found, Iterable) or isinstance(found, (bytes, Mapping, Set)):  # a set has no order
         check_topic(topics)
     assert isinstance(found, Iterable)
-    names = [*dict.fromkeys(found)]
-    for each in names:
+    texts = list(found)
+    for each in texts:
         check_topic(each)
+    names = [*dict.fromkeys(texts)]
     if not names:
         raise ArgumentError("no topic is given", expected="the name of a topic, or a list of names")
     return names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -140,19 +140,20 @@ def open_lake(path: str | os.PathLike[str], *, filesystem: FileSystem | None = N
     return OpenedLake(base, arrow_location(base, filesystem))
 
 
-def _known(columns: Sequence[str] | None) -> list[str]:
+def _known(columns: Iterable[str] | None) -> list[str]:
     """Return the names of columns that exist."""
     if columns is None:
         return list(COLUMNS.names)
-    if isinstance(columns, str) or not all(isinstance(each, str) for each in columns):
-        raise PredicateError("columns is not a list of texts", found=repr(columns), expected="such as ['offset']")
-    for each in columns:
+    names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str) else []
+    if not names or not all(isinstance(each, str) for each in names):
+        raise PredicateError("columns is not a list of names", found=repr(columns), expected="such as ['offset']")
+    for each in names:
         if each not in COLUMNS.names:
             raise PredicateError(
                 "the messages of a lake have no such column", found=each, expected=", ".join(COLUMNS.names),
                 hint=did_you_mean(each, COLUMNS.names),
             )  # fmt: skip
-    return list(columns)
+    return names
 
 
 def _check_expression(expression: Any) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import PredicateError
-from xskip.quixlake.arguments import check_topics
+from xskip.quixlake.arguments import check_topic, check_topics
 
 __all__ = ["Filters", "Moment", "OneOf", "Range", "Selection", "Trust"]
 
@@ -100,6 +100,7 @@ class Selection:
     @classmethod
     def of(cls, topic: str, filters: Filters) -> Selection:
         """Return the selection of a topic's messages by filters."""
+        check_topic(topic)
         (found,) = cls.of_topics(topic, filters)
         return found
 
@@ -114,8 +115,8 @@ class Selection:
             replace(
                 shared,
                 topic=topic,
-                partitions=_partitions(partitions[topic]),
-                offsets=_range("range of offsets", *_pair(offsets[topic])),
+                partitions=_partitions(partitions[topic], topic),
+                offsets=_range("range of offsets", *_pair(offsets[topic], topic)),
             )
             for topic in names
         ]
@@ -187,7 +188,7 @@ def _by_topic(name: str, value: Any, topics: Sequence[str]) -> dict[str, Any]:
     """Return the value of a filter for each topic."""
     if not isinstance(value, Mapping):
         # A list, because an iterator gives its values only once.
-        several = _is_several(value) and not isinstance(value, Sequence)
+        several = name == "partitions" and _is_several(value) and not isinstance(value, Sequence)
         return dict.fromkeys(topics, [*value] if several else value)
     unknown = [topic for topic in value if topic not in topics]
     if unknown:
@@ -244,18 +245,18 @@ def _is_several(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
-def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None:
+def _partitions(partitions: int | Iterable[int] | None, topic: str) -> frozenset[int] | None:
     if partitions is None:
         return None
     if not isinstance(partitions, (int, Iterable)):
-        raise PredicateError("a partition is not a whole number", found=repr(partitions))
-    found = frozenset((partitions,) if isinstance(partitions, int) else partitions)
+        raise PredicateError("a partition is not a whole number", where=f"topic {topic}", found=repr(partitions))
+    found = [partitions] if isinstance(partitions, int) else list(partitions)
     odd = [each for each in found if isinstance(each, bool) or not isinstance(each, int)]
     if odd:
-        raise PredicateError("a partition is not a whole number", found=repr(odd[0]))
+        raise PredicateError("a partition is not a whole number", where=f"topic {topic}", found=repr(odd[0]))
     for each in found:
         _check_size("a partition", each)
-    return found
+    return frozenset(found)
 
 
 def _check_size(what: str, number: int) -> None:
@@ -263,16 +264,17 @@ def _check_size(what: str, number: int) -> None:
         raise PredicateError(f"{what} does not fit into 64 bits", found=str(number))
 
 
-def _pair(offsets: tuple[int | None, int | None] | None) -> tuple[int | None, int | None]:
+def _pair(offsets: tuple[int | None, int | None] | None, topic: str) -> tuple[int | None, int | None]:
     if offsets is None:
         return None, None
     if not isinstance(offsets, (tuple, list)) or len(offsets) != 2:
         raise PredicateError(
-            "the offsets are not a pair", found=repr(offsets), expected="the first offset, and the one after the last"
-        )
+            "the offsets are not a pair", where=f"topic {topic}", found=repr(offsets),
+            expected="the first offset, and the one after the last",
+        )  # fmt: skip
     for offset in offsets:
         if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
-            raise PredicateError("an offset is not a whole number", found=repr(offset))
+            raise PredicateError("an offset is not a whole number", where=f"topic {topic}", found=repr(offset))
     return offsets[0], offsets[1]
 
 

@@ -161,7 +161,9 @@ final class Rename implements Callable<Boolean> {
     return nextBlock(right) == null;
   }
 
-  /** Returns the next block of another program's file, or null if there is none or it is damaged. */
+  /**
+   * Returns the next block of another program's file, or null if there is none or it is damaged.
+   */
   private static ByteBuffer nextBlock(DataFileStream<Object> stream) throws IOException {
     try {
       return stream.hasNext() ? stream.nextBlock() : null;
