@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.cli.calls import call, call_json
@@ -21,7 +21,7 @@ from xskip.errors import ArgumentError, SettingError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles
 from xskip.query_history.rows import ScanKind, ScanSums
-from xskip.results.savings import DatasetSavings
+from xskip.results.savings import DatasetSavings, Savings
 from xskip.spark.query.spark_engine import engine_of
 
 FILES = {f"f{i}": [(10 * i + j, f"s{i}", j) for j in range(3)] for i in range(10)}
@@ -61,6 +61,40 @@ def test_the_history_has_what_queries_asked(
     assert (counts.queries, counts.scans, counts.ruled_out) == (2, 2, (15,))
     assert counts.first <= counts.last
     assert spark.sparkContext.applicationId in kind.application
+
+
+def test_the_sums_are_those_of_the_session(
+    spark: SparkSession, data: tuple[xskip.SkippingIndex, str], tmp_path: Path, history: str
+) -> None:
+    """[REP-H-4] Each scan counts as ``savings`` of the session counts it, whatever the plan is."""
+    parts = write_files(spark, tmp_path / "parts", "a int, s string", {f"b={b}/f": [(b, "x")] for b in range(3)})
+    index(spark, parts, [MinMax("a")])
+    session = spark.newSession()
+    xskip.enable(session)
+    session.conf.set("spark.xskip.history.location", history)
+
+    def queries() -> dict[str, DataFrame]:
+        indexed, by_parts = session.read.parquet(data[1]), session.read.parquet(parts)
+        return {
+            "self join": indexed.filter("a > 85").join(indexed.filter("a < 5").select("b"), "b"),
+            "pruning by a join": by_parts.join(indexed.filter("a = 90").select("b"), "b"),
+            "partitions": by_parts.filter("b = 1"),
+            "subquery": indexed.filter(f"a > (SELECT max(a) FROM parquet.`{data[1]}` WHERE a < 5)"),
+            "union": indexed.filter("a > 85").union(indexed.filter("a > 85")),
+            "no filter": indexed,
+        }
+
+    def sums(found: Savings) -> list[tuple[object, ...]]:
+        return [(e.dataset, e.scans, e.files, e.bytes, e.skipped, e.skipped_bytes) for e in found]
+
+    for setting, value in (("evaluate", "false"), ("V2", ""), ("evaluate", "true"), ("enabled", "false")):
+        key = "spark.sql.sources.useV1SourceList" if setting == "V2" else f"spark.xskip.{setting}"
+        session.conf.set(key, value)
+        for name, query in queries().items():
+            query.collect()
+            assert sums(xskip.savings(session, days=1)) == sums(xskip.savings(session)), (name, setting)
+        session.conf.unset(key)
+    assert xskip.savings(session, days=1).skipped > 0
 
 
 def test_nothing_is_recorded_without_a_place(

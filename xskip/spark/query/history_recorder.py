@@ -158,12 +158,9 @@ class HistoryRecorder:
             author.user,
             author.application,
         )
-        kept = (0, 0) if request.evaluated else (request.kept, request.kept_bytes)
-        spent = request.request_ms + request.filter_ms
-        ended = query.ended_ms
-        sums = ScanSums(
-            ended, ended, 1, 1, request.listed, request.listed_bytes, *kept, spent, tuple(used[name] for name in names)
-        )
+        ended, spent = query.ended_ms, request.request_ms + request.filter_ms
+        read = request.listed, request.listed_bytes, request.kept, request.kept_bytes
+        sums = ScanSums(ended, ended, 1, 1, *read, spent, tuple(used[name] for name in names))
         return kind, sums
 
 
