@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.class_archive import archive_options, start_archive
+from tests.closure_cleaner import replace_closure_cleaner
 
 _REBASE = [
     f"{source}RebaseModeIn{way}"
@@ -95,6 +96,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "256")  # a job has a task for each directory
+        .config("spark.sql.ui.explainMode", "simple")  # each query has a description of its plan for the UI
         .config("spark.broadcast.blockSize", "64k")  # the size of a buffer, which most broadcasts do not fill
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
@@ -109,6 +111,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.config(f"spark.sql.{key}", "CORRECTED")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # functions in Python have what the tests have
     spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
+    replace_closure_cleaner(spark, home / "classpath")
     yield spark
     spark.stop()
 
@@ -151,19 +154,20 @@ def spark(session: SparkSession, _settings: _Settings) -> Iterator[SparkSession]
     yield session
     xskip.enable(session)
     assert not list(session._jsparkSession.listenerManager().listListeners()), "a listener would hear all later queries"
-    if _has_tables(session):
-        for view in session.catalog.listTables():
-            session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
+    for name, kind in _tables(session):
+        session.sql(f"DROP {kind} IF EXISTS `{name}`")
     session.catalog.clearCache()
     wanted = _settings.only_in(before, _settings.entries)
     for key in _settings.only_in(_settings.entries, before).keys() | wanted.keys():
         session.conf.set(key, wanted[key]) if key in wanted else session.conf.unset(key)
 
 
-def _has_tables(session: SparkSession) -> bool:
-    """Return whether ``session.catalog.listTables()``, which is a query, would have results."""
+def _tables(session: SparkSession) -> list[tuple[str, str]]:
+    """Return the tables and views of ``session.catalog.listTables()``, which is a query, and what each of them is."""
     catalog = session._jsparkSession.sessionState().catalog()
-    return not catalog.listTables(catalog.getCurrentDatabase()).isEmpty()
+    found = catalog.listTables(catalog.getCurrentDatabase())
+    names = [found.apply(i) for i in range(found.size())]
+    return [(name.table(), "VIEW" if catalog.isTempView(name) else "TABLE") for name in names]
 
 
 #: The temperatures of three cities, one Parquet file for each city.
