@@ -15,9 +15,12 @@ from tests.questdb.server import NEWER_VERSION, VERSION, Server, running_server
 _ARCHIVE = Path(__file__).parents[3] / "shared" / "fixtures" / "questdb" / "data_426.zip"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Yield a server that stops with the tests; it also has the database of files, if they are here."""
+    """Yield a server that also has the database of files, if they are here.
+
+    It stops with the tests of this folder, because an idle server takes time from other tests.
+    """
     archive = _ARCHIVE if _ARCHIVE.exists() else None
     try:
         with running_server(tmp_path_factory.mktemp("questdb"), archive) as server:
@@ -26,9 +29,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def newer_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Yield a server of a newer version, which stops with the tests."""
+    """Yield a server of a newer version."""
     try:
         with running_server(tmp_path_factory.mktemp("questdb-newer"), version=NEWER_VERSION) as server:
             yield server
