@@ -13,7 +13,7 @@ from xskip.errors import TableChangedError, TableDamagedError, XskipError
 from xskip.questdb_files.files import CHECKPOINT_HINT
 from xskip.questdb_files.piece_values import PieceValues, SelectedRows
 from xskip.questdb_files.pieces import Piece
-from xskip.questdb_files.reading import rows_as_table, schema_of
+from xskip.questdb_files.reading import rows_as_table
 from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.selection import Chosen, Selection
 from xskip.questdb_files.snapshot import PieceKey, TablePlace, missing_file, never_at_rest, read_snapshot
@@ -35,16 +35,17 @@ class _Proof:
 def read_batches(place: TablePlace, selection: Selection, batch_rows: int, *, frozen: bool) -> pa.RecordBatchReader:
     """Return a reader of the rows of the last transaction, in batches of at most so many rows."""
     chosen, proofs = _begin(place, selection, frozen=frozen)
-    schema = schema_of(chosen.snapshot, chosen.columns)
-    stream = _Stream(schema, batch_rows, PieceValues(frozen))
-    return pa.RecordBatchReader.from_batches(schema, stream.batches(proofs))
+    stream = _Stream(chosen, batch_rows, PieceValues(frozen))
+    return pa.RecordBatchReader.from_batches(chosen.result_schema, stream.batches(proofs))
 
 
 class _Stream:
     """The batches of a read: each is returned after a snapshot has proved it."""
 
-    def __init__(self, schema: pa.Schema, batch_rows: int, values: PieceValues) -> None:
-        self._schema, self._batch_rows, self._values = schema, batch_rows, values
+    def __init__(self, chosen: Chosen, batch_rows: int, values: PieceValues) -> None:
+        # later transactions can have other names for the columns
+        self._schema, self._positions = chosen.schema, list(chosen.positions)
+        self._batch_rows, self._values = batch_rows, values
         self._open: tuple[_Proof, SelectedRows] | None = None
 
     def batches(self, proofs: list[_Proof]) -> Iterator[pa.RecordBatch]:
@@ -54,11 +55,12 @@ class _Stream:
             for step in steps:
                 # steps are the same in all snapshots in which the piece has the same key [QDB-SN-7]
                 table, proof = self._proved(proof, partial(self._step, rows=step))
-                yield from table.to_batches(max_chunksize=self._batch_rows)
+                yield from table.select(self._positions).to_batches(max_chunksize=self._batch_rows)
 
     def _step(self, proof: _Proof, rows: range) -> pa.Table:
         selected = self._selected(proof)
-        return rows_as_table(self._schema, [list(selected.values(column, rows)) for column in proof.chosen.columns])
+        arrays = [list(selected.values(column, rows)) for column in proof.chosen.columns]
+        return proof.chosen.rows(rows_as_table(self._schema, arrays))
 
     def _selected(self, proof: _Proof) -> SelectedRows:
         if self._open is None or self._open[0] is not proof:
@@ -95,8 +97,7 @@ def _begin(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Ch
         snapshot = read_snapshot(place)
         chosen = selection.of(snapshot)
         try:
-            pieces = snapshot.pieces.overlapping(chosen.start, chosen.end)
-            proofs = [_Proof(chosen, piece, snapshot.key(piece, chosen.columns)) for piece in pieces]
+            proofs = [_Proof(chosen, piece, snapshot.key(piece, chosen.columns)) for piece in chosen.pieces()]
             # the keys are from before anything is read [QDB-SN-3]
             if frozen or snapshot.is_current():
                 return chosen, proofs

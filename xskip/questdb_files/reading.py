@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from xskip.errors import TableDamagedError, XskipError
-from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.files import FileStamp
-from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.piece_values import PieceValues
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.retry import Retry
 from xskip.questdb_files.selection import Chosen, Selection
-from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
+from xskip.questdb_files.snapshot import PieceKey, TablePlace, missing_file, never_at_rest, read_snapshot
 from xskip.questdb_files.symbols import one_dictionary
 
-__all__ = ["count_rows", "read_table", "rows_as_table", "schema_of"]
+__all__ = ["count_rows", "read_table", "rows_as_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class _Reader:
         """Return the parts and the stamps of their pieces, or None if a server has begun to change pieces meanwhile."""
         snapshot = chosen.snapshot
         # the keys have the stamps from before anything is read [QDB-SN-3]
-        pieces = list(snapshot.pieces.overlapping(chosen.start, chosen.end))
+        pieces = chosen.pieces()
         keys = [snapshot.key(piece, chosen.columns) for piece in pieces]
         if not self.values.frozen and not snapshot.is_current():
             return None
@@ -65,14 +63,17 @@ class _Reader:
     def _part(self, chosen: Chosen, piece: Piece, key: PieceKey) -> _Part:
         selected = self.values.selected(chosen, piece)
         rows = selected.rows
-        return _Part(key, rows, tuple(tuple(selected.values(column, rows)) for column in chosen.columns))
+        arrays = [list(selected.values(column, rows)) for column in chosen.columns]
+        if chosen.filter is not None:
+            arrays = [column.chunks for column in chosen.rows(rows_as_table(chosen.schema, arrays)).columns]
+        return _Part(key, rows, tuple(map(tuple, arrays)))
 
 
 def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> pa.Table:
     """Return rows of a table of one transaction."""
     chosen, parts = _read_parts(place, selection, frozen=frozen)
-    schema = schema_of(chosen.snapshot, chosen.columns)
-    return rows_as_table(schema, [[array for part in parts for array in part.arrays[i]] for i in range(len(schema))])
+    arrays = [[array for part in parts for array in part.arrays[i]] for i in chosen.positions]
+    return rows_as_table(chosen.result_schema, arrays)
 
 
 def rows_as_table(schema: pa.Schema, columns: Sequence[list[pa.Array]]) -> pa.Table:
@@ -87,16 +88,6 @@ def count_rows(place: TablePlace, selection: Selection, *, frozen: bool) -> int:
         return read_snapshot(place).transaction.rows
     _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=frozen)
     return sum(len(part.rows) for part in parts)
-
-
-def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
-    """Return the Arrow schema of columns."""
-    fields = []
-    for column in columns:
-        of = column_type(column.type_code, column.name)
-        nullable = of.nullable and column != snapshot.metadata.timestamp
-        fields.append(pa.field(column.name, of.arrow, nullable))
-    return pa.schema(fields)
 
 
 def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Chosen, list[_Part]]:

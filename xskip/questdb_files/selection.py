@@ -1,17 +1,27 @@
-"""The columns and the range of time that a read selects, by name and time, and those of a snapshot. Rules: [QDB-RD]."""
+"""What a read selects: columns, a range of time and a filter. Rules: [QDB-RD], [QDB-FE]."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from operator import index
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
+
+import pyarrow as pa
 
 from xskip.errors import PredicateError
+from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.row_filter import RowFilter
 from xskip.questdb_files.snapshot import Snapshot
+from xskip.standalone.arrow_filter import check_filter
 
-__all__ = ["Chosen", "Selection", "Time", "ticks_of"]
+if TYPE_CHECKING:
+    import pyarrow.dataset
+
+__all__ = ["Chosen", "Selection", "Time", "schema_of", "ticks_of"]
 
 #: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
 Time = datetime | int | str
@@ -21,24 +31,48 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns and the range of time to read of a snapshot."""
+    """The columns, the range of time and the filter to read of a snapshot."""
 
     snapshot: Snapshot
+    #: The columns to read, each once: the selected ones, and those that the filter needs.
     columns: tuple[Column, ...]
+    #: The positions of the selected columns among them.
+    positions: tuple[int, ...]
     #: The half-open range of the designated timestamp in ticks.
     start: int | None
     end: int | None
+    filter: RowFilter | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema of the columns to read."""
+        return schema_of(self.snapshot, self.columns)
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the selected columns."""
+        return schema_of(self.snapshot, [self.columns[i] for i in self.positions])
+
+    def pieces(self) -> list[Piece]:
+        """Return the pieces that can have selected rows."""
+        found = list(self.snapshot.pieces.overlapping(self.start, self.end))
+        return found if self.filter is None else self.filter.pieces(found)
+
+    def rows(self, table: pa.Table) -> pa.Table:
+        """Return the rows of a table with the columns that the filter keeps."""
+        return table if self.filter is None else self.filter.rows(table)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The columns and the range of time to read of a table, whatever its transaction."""
+    """The columns, the range of time and the filter to read of a table, whatever its transaction."""
 
     #: None selects all columns.
     columns: tuple[str, ...] | None = None
     #: The half-open range of the designated timestamp.
     start: Time | None = None
     end: Time | None = None
+    filter: pyarrow.dataset.Expression | None = None
 
     @property
     def has_range(self) -> bool:
@@ -52,10 +86,31 @@ class Selection:
                 "a range of time needs a designated timestamp, and the table has none", where=str(snapshot.place.data)
             )  # fmt: skip
         ticks = snapshot.metadata.clock.ticks
-        columns = snapshot.metadata.columns
+        selected = snapshot.metadata.columns
         if self.columns is not None:
-            columns = tuple(_column(snapshot, name) for name in self.columns)
-        return Chosen(snapshot, columns, _bound(self.start, ticks), _bound(self.end, ticks))
+            selected = tuple(_column(snapshot, name) for name in self.columns)
+        row_filter = self._filter(snapshot)
+        needed = [] if row_filter is None else [_column(snapshot, name) for name in row_filter.schema.names]
+        columns = tuple(dict.fromkeys([*selected, *needed]))
+        positions = tuple(columns.index(column) for column in selected)
+        return Chosen(snapshot, columns, positions, _bound(self.start, ticks), _bound(self.end, ticks), row_filter)
+
+    def _filter(self, snapshot: Snapshot) -> RowFilter | None:
+        if self.filter is None:
+            return None
+        schema, timestamp = schema_of(snapshot, snapshot.metadata.columns), snapshot.metadata.timestamp
+        check_filter(self.filter, schema, where=str(snapshot.place.data))
+        return RowFilter.of(self.filter, schema, None if timestamp is None else timestamp.name)
+
+
+def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
+    """Return the Arrow schema of columns."""
+    fields = []
+    for column in columns:
+        of = column_type(column.type_code, column.name)
+        nullable = of.nullable and column != snapshot.metadata.timestamp
+        fields.append(pa.field(column.name, of.arrow, nullable))
+    return pa.schema(fields)
 
 
 _EXPECTED = "a datetime, a text such as 2024-03-01T12:00, or an integer in the unit of the table"

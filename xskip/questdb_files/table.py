@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from xskip.errors import ArgumentError, shown
 from xskip.questdb_files.batches import read_batches
 from xskip.questdb_files.pieces import Piece
-from xskip.questdb_files.reading import count_rows, read_table, schema_of
-from xskip.questdb_files.selection import Selection, Time
+from xskip.questdb_files.reading import count_rows, read_table
+from xskip.questdb_files.selection import Selection, Time, schema_of
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
+
+if TYPE_CHECKING:
+    import pyarrow.dataset
 
 __all__ = ["Table"]
 
@@ -90,7 +94,12 @@ class Table:
         return count_rows(self.place, Selection(None, start, end), frozen=self._frozen)
 
     def to_arrow(
-        self, columns: str | Sequence[str] | None = None, start: Time | None = None, end: Time | None = None
+        self,
+        columns: str | Sequence[str] | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
     ) -> pa.Table:
         """Return rows of one transaction, in the order of the table.
 
@@ -102,6 +111,10 @@ class Table:
             The half-open range of the designated timestamp: rows from ``start`` on and before ``end``. A text is a time
             in ISO 8601, such as ``2024-03-01`` or ``2024-03-01T12:00+01:00``. A time without a time zone is in UTC. An
             integer is in ticks since the Unix epoch, in the unit of the table.
+        filter : pyarrow.dataset.Expression, optional
+            A filter on columns of the table, such as ``pc.field("price") > 5``. The columns need not be selected. Rows
+            for which the filter is FALSE or null are left out. Partitions whose bounds of time tell that they have no
+            such row are not opened.
 
         Returns
         -------
@@ -111,8 +124,8 @@ class Table:
         Raises
         ------
         PredicateError
-            If the table has no such column, if a bound is not a time, or if a range has a bound and the table no
-            designated timestamp.
+            If the table has no such column, if a bound is not a time, if a range has a bound and the table no
+            designated timestamp, or if the filter does not fit the columns.
         TableChangedError
             If a server changed the table during every attempt to read it.
         TableDamagedError
@@ -120,7 +133,7 @@ class Table:
         TableVersionError, UnsupportedTypeError
             If the table has a format or a column type that this release does not know.
         """
-        return read_table(self.place, Selection(_names(columns), start, end), frozen=self._frozen)
+        return read_table(self.place, Selection(_names(columns), start, end, filter), frozen=self._frozen)
 
     def to_batches(
         self,
@@ -129,6 +142,7 @@ class Table:
         end: Time | None = None,
         *,
         batch_rows: int = 131_072,
+        filter: pyarrow.dataset.Expression | None = None,  # noqa: A002 - the name that pyarrow has for it
     ) -> pa.RecordBatchReader:
         """Return a reader of the rows of one transaction in batches, for tables larger than the memory.
 
@@ -143,6 +157,8 @@ class Table:
             See :meth:`to_arrow`.
         batch_rows : int, default 131072
             The greatest number of rows of a batch.
+        filter : pyarrow.dataset.Expression, optional
+            See :meth:`to_arrow`.
 
         Returns
         -------
@@ -168,7 +184,8 @@ class Table:
             raise ArgumentError(
                 "batch_rows has an invalid value", found=shown(batch_rows), expected="a number greater than 0"
             )
-        return read_batches(self.place, Selection(_names(columns), start, end), batch_rows, frozen=self._frozen)
+        selection = Selection(_names(columns), start, end, filter)
+        return read_batches(self.place, selection, batch_rows, frozen=self._frozen)
 
 
 def _names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:

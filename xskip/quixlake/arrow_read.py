@@ -23,7 +23,7 @@ from xskip.quixlake.names import parse_paths, split_names
 from xskip.quixlake.selected_rows import arrow_condition
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.topic_segments import TopicSegments
-from xskip.standalone.arrow_filter import skipped_by_guarantees
+from xskip.standalone.arrow_filter import columns_of_filter, skipped_by_guarantees
 
 __all__ = ["ArrowRead"]
 
@@ -100,9 +100,9 @@ class ArrowRead:
                 yield self._selected(table)
 
     def _needed(self) -> frozenset[str]:
-        if self.expression is not None:  # which columns it names is not known
-            return frozenset(COLUMNS.names)
         found = {*self.columns, *(each.column for each in self.selection.conditions)}
+        if self.expression is not None:
+            found.update(columns_of_filter(self.expression, COLUMNS))
         return frozenset({*found, "partition", "offset"} if self.selection.distinct_offsets else found)
 
     def _fetched(self, segment: dict[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.location import arrow_location
 from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.topic_segments import TopicSegments
+from xskip.standalone.arrow_filter import check_filter
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -104,7 +105,8 @@ class OpenedLake(LakeDiscovery):
             As :meth:`to_arrow`.
         """
         selections, names = Selection.of_topics(topic, filters), _known(columns)
-        _check_expression(filter)
+        if filter is not None:
+            check_filter(filter, COLUMNS)
         reads = [ArrowRead(TopicSegments(self._store, each.topic), each, names, filter) for each in selections]
         return pa.RecordBatchReader.from_batches(reads[0].schema, chain.from_iterable(each.batches() for each in reads))
 
@@ -154,16 +156,3 @@ def _known(columns: Iterable[str] | None) -> list[str]:
                 hint=did_you_mean(each, COLUMNS.names),
             )  # fmt: skip
     return names
-
-
-def _check_expression(expression: Any) -> None:
-    """Raise an error unless an expression is a filter on the columns of a read, or None."""
-    if expression is None:
-        return
-    try:
-        COLUMNS.empty_table().filter(expression)
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        raise PredicateError(
-            "the filter does not fit the columns of messages", found=f"{expression}: {error}",
-            expected="an expression such as pyarrow.compute.field('offset') > 5",
-        ) from error  # fmt: skip
