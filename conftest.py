@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.class_archive import archive_options, start_archive
-from tests.closure_cleaner import replace_closure_cleaner
+from tests.closure_cleaner import closure_cleaner_options
 
 _REBASE = [
     f"{source}RebaseModeIn{way}"
@@ -44,10 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if _JAVA_OPTIONS in given:  # a worker has the environment of its controller
         return
     options = f"{_JAVA_OPTIONS} {given}".strip()
-    if getattr(config.option, "numprocesses", None) and config.pluginmanager.has_plugin("cacheprovider"):
+    if config.pluginmanager.has_plugin("cacheprovider"):
         folder = config.cache.mkdir("java")
-        _archiving.append(start_archive(folder, options))
-        options = f"{options} {archive_options(folder)}"
+        options = f"{options} {closure_cleaner_options(folder)}".strip()
+        if getattr(config.option, "numprocesses", None):
+            _archiving.append(start_archive(folder, options))
+            options = f"{options} {archive_options(folder, options)}"
     os.environ["SPARK_SUBMIT_OPTS"] = options
 
 
@@ -111,7 +113,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.config(f"spark.sql.{key}", "CORRECTED")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # functions in Python have what the tests have
     spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
-    replace_closure_cleaner(spark, home / "classpath")
     yield spark
     spark.stop()
 

@@ -34,14 +34,14 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-def archive_options(folder: Path) -> str:
-    """Return the Java options of drivers that use the archive in a folder, if it is there and fits."""
-    return f'"-XX:SharedArchiveFile={_archive(folder)}" -Xlog:cds=off -Xlog:cds+dynamic=off'
+def archive_options(folder: Path, java_options: str) -> str:
+    """Return the further Java options of drivers that use the archive in a folder, if it is there and fits."""
+    return f'"-XX:SharedArchiveFile={_archive(folder, java_options)}" -Xlog:cds=off -Xlog:cds+dynamic=off'
 
 
 def start_archive(folder: Path, java_options: str) -> subprocess.Popen[bytes] | None:
     """Start a group of processes that writes the archive, unless it exists."""
-    archive = _archive(folder)
+    archive = _archive(folder, java_options)
     if archive.exists():
         return None
     partial = archive.with_suffix(f".{os.getpid()}")
@@ -57,11 +57,11 @@ def start_archive(folder: Path, java_options: str) -> subprocess.Popen[bytes] | 
     )
 
 
-def _archive(folder: Path) -> Path:
-    """Return the path of the archive, which depends on the JVM and on Spark."""
+def _archive(folder: Path, java_options: str) -> Path:
+    """Return the path of the archive, which depends on the JVM, on its options and on Spark."""
     java = Path(os.environ.get("JAVA_HOME", "/nowhere")) / "bin" / "java"
     java = java if java.exists() else Path(shutil.which("java") or "java")
     # the JVM refuses an archive of other jars
     jars = [(jar.name, jar.stat().st_mtime_ns) for jar in sorted(Path(pyspark.__file__).parent.glob("jars/*"))]
-    parts = (java.resolve(), pyspark.__file__, jars)
+    parts = (java.resolve(), java_options, pyspark.__file__, jars)
     return folder / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.jsa"

@@ -1,4 +1,4 @@
-"""A replacement of Spark's cleaner of closures in tests, which takes a quarter of the time of the JVM.
+"""A replacement of Spark's cleaner of closures in tests, which takes up to a quarter of the time of the JVM.
 
 Before each operation on an RDD, Spark reads the bytes of the class that has its closure, looks for a ``return`` there,
 and serializes the closure. It removes nothing from closures that are not of a REPL.
@@ -6,13 +6,17 @@ and serializes the closure. It removes nothing from closures that are not of a R
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
+from zipfile import ZipFile
 
-from pyspark.sql import SparkSession
+__all__ = ["closure_cleaner_options"]
 
-__all__ = ["replace_closure_cleaner"]
-
-_NAME = "org.apache.spark.util.SparkClosureCleaner$"
+_NAME = "SparkClosureCleaner$"
+_PACKAGE = "org/apache/spark/util"
 #: The class of Spark 4. Spark 3.5 has another one, and does not load this.
 _SOURCE = """
 package org.apache.spark.util;
@@ -33,12 +37,21 @@ public final class SparkClosureCleaner$ {
 """
 
 
-def replace_closure_cleaner(session: SparkSession, folder: Path) -> None:
-    """Write the class into a folder at the start of the class path, before the first operation on an RDD."""
-    jvm = session._jvm
-    assert jvm is not None
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(_SOURCE)
-    file = folder / f"{_NAME.replace('.', '/')}.class"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(compiler.getBytecodes().get(_NAME))
+def closure_cleaner_options(folder: Path) -> str:
+    """Return the Java options of drivers with the replacement; without a compiler, they keep Spark's own class.
+
+    The jar is in ``folder``. Its classes come before those of the class path.
+    """
+    jar = folder / "closure-cleaner.jar"
+    compiler = shutil.which("javac")
+    if not jar.exists() and compiler is None:
+        return ""
+    if not jar.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as home:
+            source = Path(home) / f"{_NAME}.java"
+            source.write_text(_SOURCE)
+            subprocess.run([str(compiler), "-d", home, source], check=True)
+            with ZipFile(Path(home) / jar.name, "w") as archive:
+                archive.write(Path(home) / _PACKAGE / f"{_NAME}.class", f"{_PACKAGE}/{_NAME}.class")
+            os.replace(Path(home) / jar.name, jar)
+    return f'"-Xbootclasspath/a:{jar}"'
