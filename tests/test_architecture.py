@@ -364,3 +364,11 @@ def test_every_rule_stands_at_the_start_of_a_line() -> None:
         if len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) != len(DEFINED.findall(text))
     }
     assert elsewhere == set()
+
+
+def test_the_files_that_contributing_names_exist() -> None:
+    names = set(re.findall(r"``((?:io/xskip/)?\w+/[\w/]+(?:\.py)?)``", (ROOT / "CONTRIBUTING.rst").read_text()))
+    places = (ROOT, PACKAGE, PACKAGE / "spark" / "java")
+    assert len(names) > 40
+    missing = [n for n in names if not any((place / f"{n}{end}").exists() for place in places for end in ("", ".java"))]
+    assert missing == []

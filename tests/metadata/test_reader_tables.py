@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import xskip
 from tests.helpers import SPARK_4
 from tests.metadata.spark_classes import names_of_settings, spark_jars
 from xskip.metadata.reader_options import OPTIONS, option_of
@@ -136,6 +137,17 @@ def test_every_setting_of_sparks_readers_is_in_a_table(spark: SparkSession) -> N
 def test_settings_that_count_where_they_are_set_reach_the_profile() -> None:
     """[PRU-RD-2]"""
     assert [name for name in COUNTED if not name.startswith(SETTING_PREFIXES)] == []
+
+
+def test_builds_pass_over_no_record() -> None:
+    """[PRU-RD-9]: the JVM sets every option and setting that decides which records a reader passes over."""
+    java = Path(xskip.__file__).parent / "spark" / "java" / "io" / "xskip" / "collect" / "StrictReadOptions.java"
+    strict = dict(re.findall(r'options\.put\("([^"]+)", "([^"]+)"\)', java.read_text()))
+    options = {o.name: o for known in OPTIONS.values() for o in known if o.effect == "records"}
+    assert {*options, *RECORDS} <= strict.keys()
+    # with the extensions of files, a reader passes over none where the option is true
+    assert {name: strict[name] for name in RECORDS} == {name: value for name, (value, _) in RECORDS.items()}
+    assert {name: strict[name] for name in options} == {name: option.default for name, option in options.items()}
 
 
 def test_the_specification_has_the_tables() -> None:
