@@ -21,6 +21,8 @@ from xskip.errors import ArgumentError, SettingError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles
 from xskip.query_history.rows import ScanKind, ScanSums
+from xskip.query_history.summary import usage_of
+from xskip.results.index_usage import Condition, ConditionUsage
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.spark.query.spark_engine import engine_of
 
@@ -216,6 +218,10 @@ def test_another_driver_writes_its_queries_when_it_ends(
     sums = xskip.savings(spark, days=1)
     assert (sums.queries, sums.skipped) == (2, 9 + 6)
     assert len({kind.application for kind, _ in rows(history)}) == 2
+    usage = usage_of(rows(history), data[1], ["minmax(a)", "valuelist(s)"], 1)
+    kept = sum(counts.kept_bytes for _, counts in rows(history))
+    assert usage.conditions == {Condition("a", ("above",), is_answered=True): ConditionUsage(2, kept)}
+    assert (usage.scans, usage.days_recorded) == (2, 1.0)
 
 
 def test_the_command_shows_savings_without_spark(

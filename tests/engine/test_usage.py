@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from xskip.engine.decision import ScanTrace
-from xskip.engine.usage import UsageLog
+from xskip.engine.usage import UsageLog, columns_without_index
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.condition_reasons import MissingIndex, OtherReason
 from xskip.indexes.minmax import MinMaxClause
 from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
-from xskip.results.index_usage import IndexUsage
+from xskip.results.index_usage import Condition, ConditionUsage, IndexUsage
 
 A, C = Column(("a",), "int"), Column(("c",), "int")
 
@@ -41,12 +41,42 @@ def test_scans_count_once_for_each_index() -> None:
     assert log.of("/none").scans == 0
 
 
-def test_columns_without_an_index_count_once_for_each_scan() -> None:
-    above, below = (UnusedPart((Comparison(op, C, 1),), MissingIndex("c")) for op in (Op.GT, Op.LT))
+def test_conditions_count_once_for_each_scan() -> None:
+    log, ranges, above = UsageLog(), Condition("c", ("above", "below")), Condition("c", ("above",))
+    log.add("/md", replace(trace(), conditions=(ranges,), kept_bytes=100))
+    log.add("/md", replace(trace(), conditions=(ranges, Condition("f")), kept_bytes=20))
+    log.add("/md", replace(trace(), conditions=(above,), kept_bytes=3))
+    assert log.of("/md").conditions == {
+        ranges: ConditionUsage(2, 120), Condition("f"): ConditionUsage(1, 20), above: ConditionUsage(1, 3),
+    }  # fmt: skip
+
+
+def test_expressions_without_their_literals_count_as_conditions_on_the_column() -> None:
+    expression = Condition("(c % 10)", ("equal",), is_expression=True, column="c")
     log = UsageLog()
-    log.add("/md", trace(unused=(above, below, UnusedPart(("f(x)",), OtherReason("f is not known")))))
-    log.add("/md", trace(unused=(above,)))
-    assert log.of("/md").without_index == {"c": 2}
+    log.add("/md", replace(trace(), conditions=(expression, Condition("d", ("equal",))), kept_bytes=7))
+    log.add("/md", replace(trace(), conditions=(Condition("c"),), kept_bytes=2))
+    assert log.of("/md").without_values().conditions == {
+        Condition("c"): ConditionUsage(2, 9), Condition("d", ("equal",)): ConditionUsage(1, 7),
+    }  # fmt: skip
+
+
+def test_expressions_with_literals_leave_room_for_other_conditions() -> None:
+    log = UsageLog()
+    for i in range(600):
+        expression = Condition(f"(c % {i})", ("equal",), is_expression=True, column="c")
+        log.add("/md", replace(trace(), conditions=(expression,), kept_bytes=1))
+    for i in range(600):
+        log.add("/md", replace(trace(), conditions=(Condition(f"d{i}"),), kept_bytes=1))
+    found = log.of("/md").conditions
+    assert found[Condition("c")] == ConditionUsage(100, 100)
+    assert (len(found), Condition("d498") in found, Condition("d499") in found) == (1000, True, False)
+
+
+def test_columns_of_conditions_without_an_index() -> None:
+    above, below = (UnusedPart((Comparison(op, C, 1),), MissingIndex("c")) for op in (Op.GT, Op.LT))
+    other = UnusedPart(("f(x)",), OtherReason("f is not known"))
+    assert columns_without_index(trace(unused=(above, below, other))) == {"c"}
 
 
 def test_the_log_keeps_the_latest_datasets() -> None:

@@ -11,6 +11,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult
+from xskip.results.index_usage import Condition
 
 __all__ = ["Decision", "Evidence", "ScanTrace"]
 
@@ -46,6 +47,10 @@ class ScanTrace:
     indexes: frozenset[str] = frozenset()
     #: None if the driver has not evaluated the clause.
     evidence: Evidence | None = None
+    #: What the scan asks of columns and expressions, with the literals of expressions.
+    conditions: tuple[Condition, ...] = ()
+    #: The bytes of the files of the index that the scan cannot skip; 0 if a job has decided, or nothing has.
+    kept_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

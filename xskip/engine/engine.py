@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.engine.bounded_map import BoundedMap
+from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
@@ -29,11 +33,13 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.pruning.prune import PruneResult
-from xskip.results.index_usage import DatasetUsage
+from xskip.pruning.translate import IndexCatalog
+from xskip.results.index_usage import Condition, DatasetUsage
 from xskip.settings import problems_of
 
 __all__ = ["Engine"]
 
+_log = logging.getLogger("xskip")
 _MAX_TRACES = 512
 _OF_SETTINGS = '{"settings":'
 
@@ -167,6 +173,8 @@ class Engine:
             secret_columns=_secret_columns(snapshot),
             indexes=frozenset(str(definition) for definition, _ in snapshot.indexes),
             evidence=evidence,
+            conditions=_conditions(predicate, catalog, result, _secret_columns(snapshot)),
+            kept_bytes=0 if evidence is None else _kept_bytes(snapshot, result),
         )
         return Decision(
             _packed(result, loaded.token, selection.needed), trace, _valid_settings(predicate, request, functions)
@@ -209,6 +217,22 @@ def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> 
     partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
     sections = {Section.SKIP: Answer.bits(result.skip)}
     return Answer(token, len(needed) - partitions, partitions > 0, sections).to_bytes()
+
+
+def _conditions(
+    predicate: Predicate, catalog: IndexCatalog, result: PruneResult, secret: frozenset[str]
+) -> tuple[Condition, ...]:
+    """Return what a scan asks of columns and expressions; a failure must not cost the scan its skip mask."""
+    try:
+        return conditions_of(predicate, catalog, result.unused, secret)
+    except Exception as error:  # noqa: BLE001 - only advice needs them
+        _log.debug("xskip cannot tell what a scan asks of its columns: %r", error)
+        return ()
+
+
+def _kept_bytes(snapshot: Snapshot, result: PruneResult) -> int:
+    """Return the size of the files of an index that a scan cannot skip."""
+    return int(pc.sum(snapshot.load(()).files.sizes.filter(pa.array(~result.skip))).as_py() or 0)
 
 
 def _valid_settings(predicate: Predicate, request: ScanRequest, functions: Functions) -> str | None:

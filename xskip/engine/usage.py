@@ -1,4 +1,4 @@
-"""Counts of how the queries of this process have used each index, and of the columns that they filter without one."""
+"""Counts of how the queries of this process have used each index, and of what they ask of columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.decision import ScanTrace
 from xskip.expressions.condition_reasons import MissingIndex
 from xskip.pruning.prune import index_name
-from xskip.results.index_usage import DatasetUsage, IndexUsage
+from xskip.results.index_usage import ConditionUsage, DatasetUsage, IndexUsage
 
 __all__ = ["UsageLog", "columns_without_index", "ruled_out_by_indexes"]
 
@@ -35,16 +35,20 @@ def _after(usage: DatasetUsage, trace: ScanTrace) -> DatasetUsage:
     """Return the use after another scan. If the set of indexes has changed, the counts begin anew."""
     if trace.indexes and usage.present and trace.indexes != usage.present:
         return _after(DatasetUsage(useful=usage.useful & trace.indexes), trace)
-    indexes, columns, useful = dict(usage.indexes), dict(usage.without_index), set(usage.useful)
+    indexes, conditions, useful = dict(usage.indexes), dict(usage.conditions), set(usage.useful)
     for name, ruled_out in ruled_out_by_indexes(trace).items():
         before = usage.of(name)
         indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
         if ruled_out:
             useful.add(name)
-    for column in columns_without_index(trace):
-        if column in columns or len(columns) < _MAX_NAMES:
-            columns[column] = columns.get(column, 0) + 1
-    return DatasetUsage(usage.scans + 1, indexes, columns, trace.indexes or usage.present, frozenset(useful))
+    for asked in trace.conditions:
+        # Expressions with literals can be many, and leave room for all other conditions.
+        has_room = asked in conditions or len(conditions) < _MAX_NAMES // 2
+        condition = asked if has_room else asked.without_values()
+        if condition in conditions or len(conditions) < _MAX_NAMES:
+            before_it = conditions.get(condition, ConditionUsage())
+            conditions[condition] = before_it + ConditionUsage(1, trace.kept_bytes)
+    return DatasetUsage(usage.scans + 1, indexes, conditions, trace.indexes or usage.present, frozenset(useful))
 
 
 class UsageLog:

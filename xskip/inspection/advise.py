@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -63,7 +64,10 @@ class _Adviser:
             found = self._on_statistics(definition, present) or self._on_use(definition)
             if found is not None and not (found.action == "remove" and str(definition) in self.usage.useful):
                 yield found
-        columns = sorted(self.usage.without_index.items(), key=lambda item: (-item[1], item[0]))
+        asked: Counter[str] = Counter()
+        for condition, use in self.usage.conditions.items():
+            asked[condition.operand] += 0 if condition.is_answered else use.scans
+        columns = sorted(asked.items(), key=lambda item: (-item[1], item[0]))
         for column, scans in columns[:_MAX_COLUMNS]:
             if scans < _MIN_SCANS_OF_COLUMN:
                 break

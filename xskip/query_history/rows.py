@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
+
+from xskip.results.index_usage import Condition
 
 __all__ = ["SCHEMA", "HistoryRows", "ScanKind", "ScanSums"]
 
 _INSTANT = pa.timestamp("ms", tz="UTC")
 _TEXTS = pa.list_(pa.string())
+_CONDITION = pa.struct(
+    [("operand", pa.string()), ("kinds", _TEXTS), ("is_expression", pa.bool_()), ("is_answered", pa.bool_())]
+)
 #: The columns of the Parquet files. Rules: [REP-H-2].
 SCHEMA = pa.schema(
     [
@@ -24,6 +29,7 @@ SCHEMA = pa.schema(
         ("without_index", _TEXTS),
         ("user", pa.string()),
         ("application", pa.string()),
+        ("conditions", pa.list_(_CONDITION)),
         ("first", _INSTANT),
         ("last", _INSTANT),
         ("queries", pa.int64()),
@@ -55,6 +61,8 @@ class ScanKind:
     without_index: tuple[str, ...] = ()
     user: str = ""
     application: str = ""
+    #: What the scans ask of columns and expressions, in order.
+    conditions: tuple[Condition, ...] = ()
 
 
 #: The kind of the scans for which there is no row. Savings show an empty name as other datasets.
@@ -126,6 +134,8 @@ class HistoryRows:
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table with the columns of :data:`SCHEMA`."""
         rows = [_members(kind) | _members(sums) for kind, sums in self._sums.items()]
+        for row in rows:
+            row["conditions"] = [_stored(condition) for condition in row["conditions"]]
         return pa.Table.from_pylist(rows, SCHEMA)
 
     @staticmethod
@@ -134,12 +144,25 @@ class HistoryRows:
         instants = {name: table[name].cast(pa.int64()) for name in ("first", "last")}
         for name, values in instants.items():
             table = table.set_column(table.schema.get_field_index(name), name, values)
-        for row in table.select(SCHEMA.names).to_pylist():
+        is_complete = "conditions" in table.column_names
+        for row in table.select([name for name in SCHEMA.names if is_complete or name != "conditions"]).to_pylist():
+            # The first releases recorded only the columns.
+            known = map(_condition, row["conditions"] or ()) if is_complete else map(Condition, row["without_index"])
+            row["conditions"] = list(known)
             yield _parsed(ScanKind, row), _parsed(ScanSums, row)
 
 
 def _members(value: ScanKind | ScanSums) -> dict[str, Any]:
-    return dict(zip((each.name for each in fields(value)), astuple(value), strict=True))
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _stored(condition: Condition) -> dict[str, Any]:
+    return {name: getattr(condition, name) for name in _CONDITION.names}
+
+
+def _condition(members: Mapping[str, Any]) -> Condition:
+    found = dict(members)
+    return Condition(found["operand"], tuple(found["kinds"]), found["is_expression"], found["is_answered"])
 
 
 def _parsed(kind: Any, row: Mapping[str, Any]) -> Any:

@@ -8,10 +8,13 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from xskip.query_history.rows import ScanKind, ScanSums
-from xskip.results.index_usage import DatasetUsage, IndexUsage
+from xskip.results.index_usage import Condition, ConditionUsage, DatasetUsage, IndexUsage
 from xskip.results.savings import DatasetSavings, Savings
 
 __all__ = ["savings_of", "usage_of"]
+
+#: In milliseconds.
+_DAY = 86_400_000
 
 
 def savings_of(rows: Iterable[tuple[ScanKind, ScanSums]]) -> Savings:
@@ -43,19 +46,25 @@ def usage_of(
     Scans of a time in which the dataset had other indexes than ``present`` count only for what was useful.
     """
     texts = frozenset(present)
-    scans, useful = 0, set[str]()
-    asked, ruled_out, columns = Counter[str](), Counter[str](), Counter[str]()
+    scans, useful, first, last = 0, set[str](), None, 0
+    asked, ruled_out = Counter[str](), Counter[str]()
+    conditions: dict[Condition, ConditionUsage] = {}
     for kind, sums in rows:
+        last = max(last, sums.last)
         if kind.dataset != dataset:
             continue
         useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
         if kind.present and frozenset(kind.present) != texts:
             continue
         scans += sums.scans
+        first = sums.first if first is None else min(first, sums.first)
         for name, count in zip(kind.used, sums.ruled_out, strict=True):
             asked[name] += sums.scans
             ruled_out[name] += count
-        for column in kind.without_index:
-            columns[column] += sums.scans
+        for condition in kind.conditions:
+            found = conditions.get(condition, ConditionUsage())
+            conditions[condition] = found + ConditionUsage(sums.scans, sums.kept_bytes)
     indexes = {name: IndexUsage(count, ruled_out[name]) for name, count in asked.items()}
-    return DatasetUsage(scans, indexes, dict(columns), texts, frozenset(useful & texts), days)
+    # One busy hour is no day of it: a shorter time than a day counts as a day.
+    recorded = min(float(days), max(1.0, (last - (last if first is None else first)) / _DAY))
+    return DatasetUsage(scans, indexes, conditions, texts, frozenset(useful & texts), days, recorded)

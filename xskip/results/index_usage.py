@@ -3,10 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Literal
 
-__all__ = ["DatasetUsage", "IndexUsage"]
+__all__ = ["Condition", "ConditionKind", "ConditionUsage", "DatasetUsage", "IndexUsage"]
+
+#: The kinds of conditions: ``=`` and ``IN``; ``>`` and ``>=``; ``<`` and ``<=``; prefixes of texts; tests for NULL. All
+#: others, and all conditions inside of an ``OR``, are other ones.
+ConditionKind = Literal["equal", "above", "below", "prefix", "null", "other"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Condition:
+    """What a scan asks of a column or of an expression: the kinds of its conditions that an index answers, or none."""
+
+    #: The column in Spark's spelling, or the expression in SQL.
+    operand: str
+    #: In order.
+    kinds: tuple[ConditionKind, ...] = ("other",)
+    is_expression: bool = False
+    is_answered: bool = False
+    #: A column to name in place of an expression with literals, for texts that show no values; empty without literals.
+    column: str = ""
+
+    def without_values(self) -> Condition:
+        """Return the condition without the literals of its expression.
+
+        >>> Condition("(a % 10)", ("equal",), is_expression=True, column="a").without_values()
+        Condition(operand='a', kinds=('other',), is_expression=False, is_answered=False, column='')
+        """
+        return Condition(self.column, is_answered=self.is_answered) if self.column else self
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionUsage:
+    """The scans with a condition."""
+
+    scans: int = 0
+    #: The bytes of the files that the indexes and partitions kept for these scans.
+    kept_bytes: int = 0
+
+    def __add__(self, other: ConditionUsage) -> ConditionUsage:
+        return ConditionUsage(self.scans + other.scans, self.kept_bytes + other.kept_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +66,16 @@ class DatasetUsage:
     scans: int = 0
     #: The use of each index that answered a condition, by its text, such as ``minmax(ts)``.
     indexes: Mapping[str, IndexUsage] = field(default_factory=lambda: MappingProxyType({}))
-    #: For columns without an index, the number of scans with a condition on the column.
-    without_index: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    #: The scans with each condition.
+    conditions: Mapping[Condition, ConditionUsage] = field(default_factory=lambda: MappingProxyType({}))
     #: The texts of all indexes of the dataset, with or without use.
     present: frozenset[str] = frozenset()
     #: The texts of the indexes that have ruled out files, also while the dataset had other indexes beside them.
     useful: frozenset[str] = frozenset()
     #: The queries are those that all drivers recorded in this number of last days; None counts those of this process.
     days: int | None = None
+    #: The days from the first to the last of the queries, from 1 to ``days``; None without a history.
+    days_recorded: float | None = None
 
     def of(self, index: str) -> IndexUsage:
         """Return the use of an index."""
@@ -43,3 +84,11 @@ class DatasetUsage:
     def among(self, present: Iterable[str]) -> DatasetUsage:
         """Return the use; if it is that of another set of indexes than the present one, only which were useful."""
         return self if self.present == frozenset(present) else DatasetUsage(useful=self.useful, days=self.days)
+
+    def without_values(self) -> DatasetUsage:
+        """Return the use without the literals of expressions."""
+        conditions: dict[Condition, ConditionUsage] = {}
+        for condition, use in self.conditions.items():
+            shown = condition.without_values()
+            conditions[shown] = conditions.get(shown, ConditionUsage()) + use
+        return replace(self, conditions=conditions)

@@ -18,6 +18,7 @@ from xskip.metadatastore.writers import Writer, present_writer
 from xskip.protocol.scan_records import ExecutedScan, QueryRecord, ScanRecord
 from xskip.query_history.files import HistoryFiles, HistoryWriter
 from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
+from xskip.results.index_usage import Condition
 from xskip.settings import HISTORY
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -157,11 +158,18 @@ class HistoryRecorder:
             tuple(sorted(columns_without_index(trace))) if trace else (),
             author.user,
             author.application,
+            _conditions(trace, query),
         )
         ended, spent = query.ended_ms, request.request_ms + request.filter_ms
         read = request.listed, request.listed_bytes, request.kept, request.kept_bytes
         sums = ScanSums(ended, ended, 1, 1, *read, spent, tuple(used[name] for name in names))
         return kind, sums
+
+
+def _conditions(trace: ScanTrace | None, query: QueryRecord) -> tuple[Condition, ...]:
+    """Return what a scan asks of columns and expressions, the latter with literals only if reports show values."""
+    found = trace.conditions if trace else ()
+    return tuple(sorted(set(found if query.shows_values else (each.without_values() for each in found))))
 
 
 def _predicate(trace: ScanTrace | None, query: QueryRecord) -> str | None:
