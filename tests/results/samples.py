@@ -14,7 +14,7 @@ from xskip.quixlake.compaction import CompactionResult
 from xskip.quixlake.replay import ReplayResult
 from xskip.quixlake.results import LakeTable, TimeRange
 from xskip.quixlake.sink import WriteResult
-from xskip.results.advice import Advice, AdviceList
+from xskip.results.advice import Advice, AdviceList, AppliedAdvice, LeftAdvice
 from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.diagnosis import Check, Diagnosis
 from xskip.results.file_explanation import FileExplanation
@@ -71,6 +71,8 @@ def _of_indexes(root: str, name: str) -> list[Any]:
         AdoptionResult(root, f"{root}/former", 1197, 3, 3),
         ValidationResult(1200, wrong, 3.5, 1, 1, (name,), 1), RepairResult(1200, (file,), 1, wrong, (file,), 3.5),
         AdviceList(root, 12, (Advice("remove", name, f"{name} ruled out no file in 12 scans"),)),
+        AdviceList(root, 12, (Advice("add", name, f"add {name}", name, True, 12, 0.5, 7e9, 1e9, 70_000, 1.25),), 32),
+        AppliedAdvice(root, (name,), (name,), (LeftAdvice("order", name, name),), 1.5, (file,), dry_run=True),
         AdviceList(root, 0, ()),
         Overview(root, MILLIS, (IndexOverview(root, root, "parquet", 1200, (name,), 70_000, MILLIS, problem=name),)),
     ]  # fmt: skip

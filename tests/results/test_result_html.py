@@ -31,7 +31,8 @@ PLACES = {"OpenedIndex", "OpenedLake", "QuixLake", "Replay", "SkippingIndex", "T
 #: The parts of results, which the results show.
 PARTS = {
     "Advice", "Check", "ClauseOutcome", "ColumnChange", "Commit", "DatasetSavings", "Drawing", "FileExplanation",
-    "FilePicture", "IndexInfo", "IndexOverview", "ListedIndex", "ScanSource", "SettingValue", "WrongStatistics",
+    "FilePicture", "IndexInfo", "IndexOverview", "LeftAdvice", "ListedIndex", "ScanSource",
+    "SettingValue", "WrongStatistics",
 }  # fmt: skip
 SAMPLES = samples("/lake/events", "city")
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from xskip.api.advised_changes import apply_advice
+from xskip.api.arguments import check_count
 from xskip.api.query_history import history_of_session
+from xskip.api.report_maker import shows_values
 from xskip.api.upkeep import IndexUpkeep
 from xskip.errors import IndexDeletedError, MetadataVersionError
 from xskip.indexing.source import Source, require_snapshot
+from xskip.indexing.trial import TrialRun
 from xskip.inspection.advise import advise
 from xskip.inspection.description import describe
 from xskip.inspection.file_comparison import compare_with_files, status_without_snapshot
+from xskip.inspection.proposals import operands_to_measure
 from xskip.metadatastore.commit import find_live
 from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexStatus
@@ -99,14 +105,25 @@ class IndexInspection(IndexUpkeep):
         _, source = self._open()
         return _status(source)
 
-    def advise(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> AdviceList:
+    def advise(
+        self,
+        *,
+        history: str | os.PathLike[str] | None = None,
+        days: int | None = None,
+        trial: int | None = None,
+    ) -> AdviceList:
         """Return advice on the indexes, from their statistics and from queries.
 
         The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
-        uses, and columns that queries filter without an index. Bounds are judged by their spread: by
-        the files that they rule out for values in the range of the data, on average. Bloom filters, and statistics
-        without their key, are judged by queries alone. An index that has ruled out files for a query is never
-        to be removed.
+        uses, columns and expressions that queries filter without an index, and an order of the data. Bounds are judged
+        by their spread: by the files that they rule out for values in the range of the data, on average. Bloom filters,
+        and statistics without their key, are judged by queries alone. An index that has ruled out files for a query is
+        never to be removed. :meth:`~xskip.results.advice.AdviceList.apply` adds and removes indexes.
+
+        A trial chooses the type of a new index by what it rules out, and tells how many bytes less the queries read:
+        of each query that filters the column or expression, the share of the files that the index rules out in the
+        trial. Files that other indexes keep are taken to be ruled out in the same share as all files. With a history,
+        the bytes are those of a day.
 
         Parameters
         ----------
@@ -115,6 +132,9 @@ class IndexInspection(IndexUpkeep):
         days : int, optional
             Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
             ``history`` and ``days``, the scans in this process count.
+        trial : int, optional
+            Read at most so many files, spread evenly over the dataset, and measure indexes on the columns and
+            expressions that queries filter without one. Nothing is written. None reads no data.
 
         Returns
         -------
@@ -125,15 +145,28 @@ class IndexInspection(IndexUpkeep):
         ------
         MetadataNotFoundError
             If there is no index.
+        IndexDefinitionError
+            If another program built the index, or if the dataset is read in another way than when the index was built,
+            so that no trial can tell what an index would rule out.
+        CollectError
+            If a file of the trial cannot be read.
 
         Examples
         --------
         >>> print(xskip.SkippingIndex.for_path(spark, indexed_path).advise())
         no advice: nothing tells against the indexes
         """
+        check_count("trial", trial)
         engine, source = self._open()
         snapshot = require_snapshot(source)
-        return advise(snapshot, source.root, _usage(engine, source, snapshot, (history, days)))
+        usage = _usage(engine, source, snapshot, (history, days))
+        if not shows_values(engine, self._spark):
+            usage = usage.without_values()
+        measured = None
+        if trial is not None:
+            asked = usage.among(str(definition) for definition, _ in snapshot.indexes)
+            measured = TrialRun(engine, source).run(operands_to_measure(snapshot, asked), trial)
+        return replace(advise(snapshot, source.root, usage, measured), _apply=partial(apply_advice, self))
 
 
 def _usage(

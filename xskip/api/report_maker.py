@@ -82,13 +82,13 @@ class ReportMaker:
             _unanswered(_dataset(self._engine, scan), scan, reason_of(self._engine, self._spark, scan))
             for scan in unanswered
         )
-        shown = Shown(values=self._shows_values(), files=files)
+        shown = Shown(values=shows_values(self._engine, self._spark), files=files)
         return SkippingReport((*_scan_reports(self._engine, answered, shown), *others))
 
-    def _shows_values(self) -> bool:
-        """Return whether reports show the values of filters. A session that redacts texts never shows values."""
-        shows = self._engine.settings.or_default(self._spark, REPORT_VALUES)
-        return shows and not self._spark.conf.get(_REDACTION, None)
+
+def shows_values(engine: SparkEngine, spark: SparkSession) -> bool:
+    """Return whether reports show the values of filters. A session that redacts texts never shows values."""
+    return bool(engine.settings.or_default(spark, REPORT_VALUES)) and not spark.conf.get(_REDACTION, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Run",
     "add",
+    "advise",
     "create",
     "demo",
     "diagnose",
@@ -137,6 +138,25 @@ def ensure(arguments: argparse.Namespace) -> int:
 def add(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
     """Add the definitions of the command to the index."""
     return index.add(wanted, on_error=arguments.on_error)
+
+
+def advise(arguments: argparse.Namespace) -> int:
+    """Show the advice on an index, or apply it."""
+    return of_index(_advice, "advice", without_spark=_advice_without_spark)(arguments)
+
+
+def _advice(index: SkippingIndex, arguments: argparse.Namespace) -> object:
+    advice = index.advise(history=arguments.history, days=arguments.days, trial=arguments.trial)
+    return advice.apply(dry_run=arguments.dry_run) if arguments.apply or arguments.dry_run else advice
+
+
+def _advice_without_spark(arguments: argparse.Namespace) -> object:
+    from xskip.cli.without_spark import NeedsSpark
+
+    for name in ("trial", "apply", "dry_run"):
+        if getattr(arguments, name):
+            raise NeedsSpark(f"--{name.replace('_', '-')} is given")
+    return opened(lambda index, a: index.advise(history=a.history, days=a.days))(arguments)
 
 
 def explain(index: SkippingIndex, arguments: argparse.Namespace) -> object:

@@ -10,6 +10,7 @@ from typing import Any
 from xskip.cli.command_functions import (
     Run,
     add,
+    advise,
     create,
     demo,
     diagnose,
@@ -140,12 +141,17 @@ COMMANDS = (
         (*DATASET, _HISTORY, _DAYS),
     ),
     Command(
-        "advise", "name indexes that rule out next to nothing", "xskip advise /lake/events --check",
-        of_index(
-            lambda index, a: index.advise(history=a.history, days=a.days), "advice",
-            without_spark=opened(lambda index, a: index.advise(history=a.history, days=a.days)),
+        "advise", "propose indexes, removals and an order of the data, and apply what needs no decision",
+        "xskip advise /lake/events --history /md/history --trial 32 --apply", advise,
+        (
+            *DATASET, _HISTORY, _DAYS, _CHECK,
+            Flag(
+                ("--trial",), "read at most so many files to measure indexes on what queries filter without one",
+                {"type": count, "metavar": "FILES"},
+            ),
+            Flag(("--apply",), "add and remove the indexes that the advice names", {"action": "store_true"}),
+            replace(_DRY_RUN, text="show what --apply would change without changing it"),
         ),
-        (*DATASET, _HISTORY, _DAYS, _CHECK),
     ),
     Command(
         "savings", "show how many files and bytes the queries of all drivers have skipped",

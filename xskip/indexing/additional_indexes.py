@@ -1,8 +1,8 @@
-"""Extensions: further indexes on a dataset that has an index, in one commit."""
+"""Extensions: further indexes on a dataset that has an index, also in place of others, in one commit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,11 +22,14 @@ __all__ = ["Extension"]
 class Extension(Update):
     """An extension of one index by further indexes."""
 
-    def run(self, indexes: Sequence[Index]) -> RefreshResult:
-        """Add indexes, and repeat the attempt if another writer committed first."""
-        return self.repeat(partial(self._attempt, indexes))
+    def run(self, indexes: Sequence[Index], removed: Collection[str] = ()) -> RefreshResult:
+        """Add indexes, and repeat the attempt if another writer committed first.
 
-    def _attempt(self, indexes: Sequence[Index]) -> RefreshResult:
+        ``removed`` are the texts of indexes without a key to leave out; those that the dataset lacks do not count.
+        """
+        return self.repeat(partial(self._attempt, indexes, frozenset(removed)))
+
+    def _attempt(self, indexes: Sequence[Index], removed: frozenset[str]) -> RefreshResult:
         source = open_source(self.spark, self.engine, self.reader)
         snapshot = require_collected(source)
         build = self.build_on(source, snapshot, DefinitionBuild)
@@ -40,7 +43,10 @@ class Extension(Update):
                         "to change its parameters, {} first", Phrase("remove() the index", "run xskip remove")
                     ),
                 )  # fmt: skip
-        planned, write_options = (*build.planned, *added), with_footer_key(build, added)
+        left_out = frozenset(d.key for d, _ in snapshot.indexes if str(d) in removed)
+        stay = [each for each in build.planned if each.definition.key not in left_out]
+        planned, write_options = (*stay, *added), with_footer_key(build, added)
         if any(each.definition.key_label for each in added):
             check_keys(write_options, added)
-        return replace(build, planned=planned, write_options=write_options, operation="add", added=added).run(snapshot)
+        changed = replace(build, planned=planned, write_options=write_options, added=added, removed=left_out)
+        return replace(changed, operation="advise" if removed else "add").run(snapshot)

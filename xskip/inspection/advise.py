@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import sort_key
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
+from xskip.inspection.candidates import Trial
+from xskip.inspection.description import cost_of
+from xskip.inspection.proposals import Proposals, operand_of
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
+from xskip.results.advice_texts import cost_text, period_text, use_text
 from xskip.results.index_usage import DatasetUsage
-from xskip.results.render import days_text, percentage
+from xskip.results.render import percentage
 
 __all__ = ["advise"]
 
@@ -23,17 +26,13 @@ __all__ = ["advise"]
 _MIN_FILES = 8
 #: Fewer scans say nothing about what queries filter.
 _MIN_SCANS = 10
-#: A column that fewer scans filter without an index is not named.
-_MIN_SCANS_OF_COLUMN = 3
 #: The share of files from which on statistics count as those of nearly all files.
 _NEARLY_ALL = 0.9
-#: The columns without an index that one call names at most, those of most scans first.
-_MAX_COLUMNS = 5
 #: The number of values in lists above which the lists are not counted.
 _MAX_VALUES = 5_000_000
 
 
-def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
+def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage, trial: Trial | None = None) -> AdviceList:
     """Return advice on the indexes of a snapshot.
 
     Parameters
@@ -43,40 +42,49 @@ def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
         The root of the dataset.
     usage : DatasetUsage
         How queries have used the indexes.
+    trial : Trial, optional
+        What was measured for the operands without an index; None if nothing was.
     """
     usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
-    return AdviceList(dataset, usage.scans, tuple(_Adviser(snapshot, usage).advice()))
+    advice = tuple(_Adviser(snapshot, usage, trial).advice())
+    return AdviceList(dataset, usage.scans, advice, 0 if trial is None else trial.files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Adviser:
     snapshot: Snapshot
     usage: DatasetUsage
-
-    @property
-    def _period(self) -> str:
-        return "this process" if self.usage.days is None else days_text(self.usage.days)
+    #: None if nothing was measured.
+    trial: Trial | None
 
     def advice(self) -> Iterator[Advice]:
-        """Yield at most one piece of advice for each index, then those for columns without an index."""
+        """Yield at most one piece of advice for each index, then the proposed indexes, then an order of the data."""
         present = {definition.key for definition, _ in self.snapshot.indexes}
+        proposals = Proposals(self.snapshot, self.usage, self.trial)
+        added = tuple(proposals.indexes())
+        replaced = {operand_of(each)[0] for each in added if each.index is not None}
+        order = proposals.order(added)
+        of_order = None if order is None or order.is_expression else ("minmax", (order.subject,))
         for definition, _ in self.snapshot.indexes:
             found = self._on_statistics(definition, present) or self._on_use(definition)
-            if found is not None and not (found.action == "remove" and str(definition) in self.usage.useful):
-                yield found
-        asked: Counter[str] = Counter()
-        for condition, use in self.usage.conditions.items():
-            asked[condition.operand] += 0 if condition.is_answered else use.scans
-        columns = sorted(asked.items(), key=lambda item: (-item[1], item[0]))
-        for column, scans in columns[:_MAX_COLUMNS]:
-            if scans < _MIN_SCANS_OF_COLUMN:
-                break
-            yield Advice(
-                "add", column,
-                f"add an index on {column}: {scans:,} of {self.usage.scans:,} scans of {self._period} have a condition "
-                f"on {column}, which no index answers; MinMax helps if the files are ordered by the column, "
-                "ValueList if a file has few values, BloomFilter if = and IN look for one value among many",
-            )  # fmt: skip
+            if found is not None and found.action == "change" and definition.columns[0] in replaced:
+                found = replace(found, action="remove")  # by the index that the trial has chosen
+            stays = str(definition) in self.usage.useful or definition.key == of_order
+            if found is not None and not (found.action == "remove" and stays):
+                yield self._with_cost(found, definition)
+        yield from added
+        if order is not None:
+            yield order
+
+    def _with_cost(self, advice: Advice, definition: IndexDefinition) -> Advice:
+        """Return advice with what the index costs and has given."""
+        size, seconds = cost_of(self.snapshot, definition.key)
+        use = self.usage.of(str(definition))
+        about = "" if "ruled out no file" in advice.text else use_text(use, self.usage)
+        facts = ", and ".join(filter(None, (cost_text(size, seconds), about)))
+        text = f"{advice.text}; {facts}" if facts else advice.text
+        scans = use.scans if self.usage.scans else None
+        return replace(advice, text=text, index=str(definition), scans=scans, cost_bytes=size, cost_seconds=seconds)
 
     def _on_statistics(self, definition: IndexDefinition, present: set[IndexKey]) -> Advice | None:
         """Return advice on an index whose statistics rule out nothing, or nothing that another index does not."""
@@ -151,6 +159,9 @@ class _Adviser:
         values = self._values(fuller)
         if values is None or values.null_count or fuller.expression != definition.expression:
             return None
+        on_fuller = self._on_lists(fuller) if fuller.name == "valuelist" else None
+        if on_fuller is not None and on_fuller.action == "remove" and str(fuller) not in self.usage.useful:
+            return None  # with both removed, nothing would rule out files for values that no file has
         form = "the list of values" if fuller.name == "valuelist" else "the list of values or a filter"
         return Advice(
             "remove", str(definition),
@@ -166,15 +177,15 @@ class _Adviser:
         if not use.scans:
             return Advice(
                 "remove", str(definition),
-                f"no condition of {scans:,} scans of {self._period} concerns {definition}; remove it if other "
-                "queries do not need it either",
+                f"no condition of {scans:,} scans of {period_text(self.usage)} concerns {definition}; remove it if "
+                "other queries do not need it either",
             )  # fmt: skip
         if use.scans < _MIN_SCANS:
             return None
         return Advice(
             "change", str(definition),
-            f"{definition} ruled out no file in {use.scans:,} scans of {self._period}; remove it, or choose another "
-            "type",
+            f"{definition} ruled out no file in {use.scans:,} scans of {period_text(self.usage)}; remove it, or choose "
+            "another type",
         )  # fmt: skip
 
     def _values(self, definition: IndexDefinition) -> pa.Array | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xskip.metadata.table import IndexDefinition, IndexKey
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.filesystem import Storage
@@ -12,7 +14,7 @@ from xskip.results.index_usage import DatasetUsage, IndexUsage
 from xskip.types.datatypes import Storage as StorageType
 from xskip.types.datatypes import value_type
 
-__all__ = ["dataset_of", "describe", "metadata_bytes"]
+__all__ = ["cost_of", "dataset_of", "describe", "metadata_bytes", "size_in"]
 
 
 def dataset_of(snapshot: Snapshot) -> str:
@@ -48,11 +50,15 @@ def describe(
 
 def _info(snapshot: Snapshot, definition: IndexDefinition, storage: StorageType, usage: IndexUsage) -> IndexInfo:
     types = definition.types or (value_type(storage) or "unknown",) * len(definition.columns)
-    spent = snapshot.record.notes.of(definition.key) if snapshot.record else None
-    size = _size_of(snapshot, definition.key)
+    size, spent = cost_of(snapshot, definition.key)
     return IndexInfo(
         definition.name, definition.columns, types, definition.params, size, spent, usage.scans, usage.ruled_out
     )
+
+
+def cost_of(snapshot: Snapshot, key: IndexKey) -> tuple[int | None, float | None]:
+    """Return the size of an index's statistics and the seconds of its builds, each None if it is not known."""
+    return _size_of(snapshot, key), snapshot.record.notes.of(key) if snapshot.record else None
 
 
 def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
@@ -60,12 +66,12 @@ def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
     # Arrow aborts the process if the metadata of an encrypted column chunk are read.
     if any(file.schema.encryption is not None for file in snapshot.metadata_files):
         return None
-    columns = (
-        (file, index.column)
-        for file in snapshot.metadata_files
-        for index in file.schema.indexes
-        if index.definition.key == key
-    )
+    return size_in(snapshot.metadata_files, key)
+
+
+def size_in(files: Iterable[MetadataFile], key: IndexKey) -> int:
+    """Return the compressed size of an index's statistics in metadata files without encryption."""
+    columns = ((file, index.column) for file in files for index in file.schema.indexes if index.definition.key == key)
     return sum(_size_in(file, column) for file, column in columns)
 
 

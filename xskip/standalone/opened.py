@@ -173,7 +173,7 @@ class OpenedIndex:
         return compare_with_files(snapshot, list_data(self.store), snapshot.reason_unusable(self.location, profile))
 
     def advise(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> AdviceList:
-        """Return advice on the indexes, as :meth:`xskip.SkippingIndex.advise`.
+        """Return advice on the indexes, as :meth:`xskip.SkippingIndex.advise` without a trial. Only Spark applies it.
 
         Parameters
         ----------

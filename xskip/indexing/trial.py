@@ -1,0 +1,128 @@
+"""Trials: the statistics of indexes that a dataset does not have, collected from some files and written nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from xskip.errors import IndexDefinitionError, UnsupportedTypeError
+from xskip.expressions.expression_sql import expression_sql
+from xskip.expressions.operands import Form
+from xskip.indexes import BloomFilter, Index, MinMax, NullCount, Prefix, ValueList
+from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.planning import plan
+from xskip.indexing.source import Source, check_reading, require_collected
+from xskip.inspection.candidates import Collected, MeasuredOperand, Operand, Trial, measured
+from xskip.inspection.description import size_in
+from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadatastore.codec import open_file
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.temporary import temporary_folder
+from xskip.results.index_usage import ConditionKind
+from xskip.spark.collect.build_costs import BuildCosts
+from xskip.spark.collect.listing import list_files
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.query.spark_engine import SparkEngine
+
+__all__ = ["TrialRun"]
+
+#: The number of values in the lists of all files and one operand above which the lists are not complete.
+_MAX_VALUES = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRun:
+    """A trial of indexes for a dataset."""
+
+    engine: SparkEngine
+    source: Source
+
+    def run(self, operands: Mapping[Operand, Collection[ConditionKind]], most: int) -> Trial:
+        """Return what at most so many files, spread evenly over the listing, say of indexes on operands.
+
+        An operand that no index covers, such as one that no longer exists, is left out.
+        """
+        check_reading(self.source, require_collected(self.source))
+        listed = list_files(self.source.dataset)
+        chosen = _spread(len(listed), most)
+        planned = {operand: self._planned(operand, kinds, len(chosen)) for operand, kinds in operands.items()}
+        wanted = tuple(each for some in planned.values() for each in some)
+        if not wanted or not len(chosen):
+            return Trial(0)
+        costs = BuildCosts()
+        collector = collector_of(self.engine, self.source, listed, wanted, costs)
+        tables = [collect(collector, chunk) for chunk in chunks_of(self.engine, self.source, listed, chosen)]
+        sizes = _sizes(tables)
+        found = {key: Collected(_column(tables, key), size, costs.seconds.get(key)) for key, size in sizes.items()}
+        return Trial(
+            len(chosen), {operand: _measured(some, found, len(listed)) for operand, some in planned.items() if some}
+        )
+
+    def _planned(self, operand: Operand, kinds: Collection[ConditionKind], files: int) -> list[PlannedIndex]:
+        found: list[PlannedIndex] = []
+        for index in _indexes(operand, frozenset(kinds), max(_MAX_VALUES // files, 1) if files else 1):
+            try:
+                (planned,) = plan(self.source, [index])
+            except (IndexDefinitionError, UnsupportedTypeError, ValueError):
+                continue
+            if _is_asked(planned, operand):
+                found.append(planned)
+        return found
+
+
+def _indexes(operand: Operand, kinds: frozenset[ConditionKind], most: int) -> Iterator[Index]:
+    """Yield the indexes that answer some kinds of conditions on an operand."""
+    column, expression = operand
+    if kinds & {"equal", "above", "below", "prefix"}:
+        yield MinMax(column, expression=expression)
+    if kinds & {"equal", "prefix"}:
+        yield ValueList(column, max_values=most, expression=expression)
+    if "equal" in kinds:
+        yield BloomFilter(column, expression=expression)
+    if "prefix" in kinds:
+        yield Prefix(column, expression=expression)
+    if "null" in kinds:
+        yield NullCount(column, expression=expression)
+
+
+def _is_asked(planned: PlannedIndex, operand: Operand) -> bool:
+    """Return whether Spark resolves the text of an expression to the expression that queries have."""
+    form = planned.definition.expression
+    if form is None:
+        return not operand[1]
+    found = expression_sql(Form(form, form, ()))
+    return found is not None and found.text.lower() == operand[0].lower()
+
+
+def _spread(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most so many of the first whole numbers, spread evenly.
+
+    >>> _spread(10, 4).tolist(), _spread(2, 4).tolist(), _spread(0, 4).tolist()
+    ([0, 3, 6, 9], [0, 1], [])
+    """
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _sizes(tables: Sequence[MetadataTable]) -> dict[IndexKey, int]:
+    """Return the sizes that the statistics of all indexes have in metadata files."""
+    sizes: dict[IndexKey, int] = {}
+    with temporary_folder("trial") as folder:
+        for part, table in enumerate(tables):
+            files = [open_file(path) for path, _ in write_files(table, "", Path(folder), part)]
+            for key in table.indexes:
+                sizes[key] = sizes.get(key, 0) + size_in(files, key)
+    return sizes
+
+
+def _column(tables: Sequence[MetadataTable], key: IndexKey) -> pa.Array:
+    return pa.concat_arrays([table.indexes[key].values for table in tables])
+
+
+def _measured(some: list[PlannedIndex], found: Mapping[IndexKey, Collected], files: int) -> MeasuredOperand:
+    collected = {each.definition.name: found[each.definition.key] for each in some}
+    return measured(collected, files, BloomFilter("x").fpp)

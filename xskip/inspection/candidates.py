@@ -1,0 +1,221 @@
+"""The indexes that a trial measures for an operand: the share of files that each rules out, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.expressions.evaluate import sort_key
+from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
+from xskip.results.index_usage import ConditionKind, ConditionUsage
+from xskip.types import bloom_bits
+
+__all__ = ["Candidate", "Collected", "MeasuredOperand", "Operand", "Trial", "measured", "share_of", "spread_of"]
+
+#: A column or expression, and whether it is an expression.
+Operand = tuple[str, bool]
+#: The number of values that are looked up in filters.
+_PROBES = 64
+#: The share of files that must have a list of their values for the list to count.
+_NEARLY_ALL = 0.9
+#: The length of the prefixes that stand for those of queries, in bytes. It is that of the index type Prefix.
+_PREFIX = 8
+#: The length of the lists of an index with the default parameters.
+_MAX_LISTED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An index that a dataset could have on an operand."""
+
+    index_type: str
+    #: The mean shares of the files that the index rules out, by the kinds of conditions that it answers.
+    shares: Mapping[ConditionKind, float]
+    #: The mean size of the compressed statistics of a file.
+    bytes_per_file: float
+    #: The mean time that the statistics of a file take; None if it is not known.
+    seconds_per_file: float | None = None
+
+    def saved(self, uses: Mapping[tuple[ConditionKind, ...], ConditionUsage]) -> float:
+        """Return the bytes that scans do not read with the index, of those that they read.
+
+        The files that other indexes keep are taken to be ruled out in the same share as all files.
+        """
+        return sum(use.kept_bytes * share_of(self.shares, kinds) for kinds, use in uses.items())
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOperand:
+    """What a trial has measured for an operand."""
+
+    candidates: tuple[Candidate, ...]
+    #: None if the operand has no bounds.
+    bounds: RuledOut | None = None
+    #: The number of different values in the files of the trial; None if there are too many.
+    distinct: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The files that a trial has read, and what it has measured."""
+
+    files: int
+    operands: Mapping[Operand, MeasuredOperand] = field(default_factory=dict)
+
+
+def share_of(shares: Mapping[ConditionKind, float], kinds: tuple[ConditionKind, ...]) -> float:
+    """Return the share of files that one of several conditions rules out: at least that of the best one."""
+    return max((shares.get(kind, 0.0) for kind in kinds), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The statistics of some files for an index, and what they cost."""
+
+    values: pa.Array
+    bytes: int
+    #: None if the time is not known.
+    seconds: float | None = None
+
+
+def measured(collected: Mapping[str, Collected], files: int, fpp: float) -> MeasuredOperand:
+    """Return what the statistics of some files say, by the names of the index types that have collected them.
+
+    ``files`` is the number of all files of the dataset, and ``fpp`` the false positive rate of the filters.
+    """
+    statistics = {name: each.values for name, each in collected.items()}
+    lists = statistics.get("valuelist")
+    bounds = spread_of(statistics.get("minmax"))
+    shares = _shares(statistics, lists, bounds, fpp)
+    read = max((len(each) for each in statistics.values()), default=0)
+    for name in shares.keys() & {"valuelist", "bloomfilter", "prefix"}:
+        shares[name] = {kind: _of_all(share, read, files) for kind, share in shares[name].items()}
+    candidates = []
+    for name, kinds in shares.items():
+        if name in ("valuelist", "prefix") and not _are_short(statistics[name]):
+            continue
+        found = collected[name]
+        useful = {kind: share for kind, share in kinds.items() if share > 0}
+        per_file = None if found.seconds is None else found.seconds / read
+        candidates.append(Candidate(name, useful, found.bytes / read, per_file))
+    counted = lists is not None and lists.null_count == 0 and _is_list(lists)
+    distinct = int(pc.count_distinct(sort_key(lists.flatten())).as_py()) if counted and lists is not None else None
+    return MeasuredOperand(tuple(candidates), bounds, distinct)
+
+
+def _shares(
+    statistics: Mapping[str, pa.Array], lists: pa.Array | None, bounds: RuledOut | None, fpp: float
+) -> dict[str, dict[ConditionKind, float]]:
+    """Return the shares of files that each index type rules out, by the kinds of conditions."""
+    shares: dict[str, dict[ConditionKind, float]] = {}
+    if bounds is not None:
+        # A prefix is a narrow range.
+        shares["minmax"] = {
+            "equal": bounds.equal, "above": bounds.above, "below": bounds.below, "prefix": bounds.equal,
+        }  # fmt: skip
+    of_values = None if lists is None else _absent(lists)
+    if of_values is not None and lists is not None:
+        shares["valuelist"] = {"equal": of_values}
+        prefixes = _prefixes(lists)
+        absent = None if prefixes is None else _absent(prefixes)
+        if absent is not None:
+            shares["valuelist"]["prefix"] = absent
+            if "prefix" in statistics:
+                shares["prefix"] = {"equal": absent, "prefix": absent}
+    if "bloomfilter" in statistics:
+        # A filter admits a value that the file lacks at the rate ``fpp``.
+        looked_up = _absent_in_filters(statistics["bloomfilter"], statistics.get("minmax"))
+        share = looked_up if of_values is None else of_values * (1 - fpp)
+        shares["bloomfilter"] = {} if share is None else {"equal": share}
+    if "nullcount" in statistics:
+        nulls = pc.struct_field(statistics["nullcount"], 0)
+        shares["nullcount"] = {"null": float(pc.mean(pc.fill_null(pc.equal(nulls, 0), False)).as_py())}
+    return shares
+
+
+def _of_all(share: float, read: int, files: int) -> float:
+    """Return the share of all files that lack a value, from the share of those of a trial.
+
+    >>> _of_all(0.75, 4, 16)
+    0.9375
+    """
+    # A value comes from one of the t files of the trial. Of the other t - 1 files, share * t lack it, and so does the
+    # same part of the n - 1 other files of the dataset.
+    return share * read / (read - 1) * (files - 1) / files if read > 1 and files > read else share
+
+
+def spread_of(bounds: pa.Array | None) -> RuledOut | None:
+    """Return what the bounds of files rule out; None without bounds of nearly all files."""
+    if bounds is None or not pa.types.is_struct(bounds.type) or not len(bounds):
+        return None
+    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
+    known = pc.and_(low.is_valid(), high.is_valid())
+    if pc.sum(known).as_py() < _NEARLY_ALL * len(bounds):
+        return None
+    return ruled_out_by_bounds(low.filter(known), high.filter(known))
+
+
+def _is_list(values: pa.Array) -> bool:
+    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
+
+
+def _are_short(lists: pa.Array) -> bool:
+    """Return whether nearly all lists are as short as those of an index with the default parameters."""
+    lengths = pc.fill_null(pc.list_value_length(lists), _MAX_LISTED + 1)
+    return bool(pc.mean(pc.less_equal(lengths, _MAX_LISTED)).as_py() >= _NEARLY_ALL)
+
+
+def _absent(lists: pa.Array) -> float | None:
+    """Return the mean share of files that lack a value, over all values that a file has; None without enough lists.
+
+    >>> _absent(pa.array([["a"], ["a"], ["a", "b"], ["b"]]))
+    0.375
+    """
+    if not _is_list(lists) or lists.null_count > (1 - _NEARLY_ALL) * len(lists):
+        return None
+    values = lists.flatten()
+    if not len(values):
+        return None
+    # Each value v is in count(v) of n files. The counts add up to the length of all lists, so that the mean of
+    # 1 - count(v) / n over the d values is 1 - length / (n d). A file without a list is never ruled out.
+    distinct = pc.count_distinct(sort_key(values)).as_py()
+    known = len(lists) - lists.null_count
+    return float(known - len(values) / distinct) / len(lists)
+
+
+def _prefixes(lists: pa.Array) -> pa.Array | None:
+    """Return lists of the different prefixes of texts; None for other types."""
+    kind = lists.type.value_type if _is_list(lists) else pa.null()
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        return None
+    cut = [None if each is None else sorted({_bytes(v)[:_PREFIX] for v in each}) for each in lists.to_pylist()]
+    return pa.array(cut, pa.list_(pa.binary()))
+
+
+def _absent_in_filters(filters: pa.Array, bounds: pa.Array | None) -> float | None:
+    """Return the mean share of filters that do not contain a value, for the bounds of files as values."""
+    if bounds is None or not pa.types.is_struct(bounds.type):
+        return None
+    sides = pa.concat_arrays([pc.struct_field(bounds, side) for side in (0, 1)]).drop_null()
+    if pa.types.is_date32(sides.type):
+        sides = sides.view(pa.int32())
+    elif pa.types.is_timestamp(sides.type):
+        sides = sides.view(pa.int64())
+    values = pc.unique(sides).to_pylist()
+    chosen = [values[i] for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _PROBES)).astype(int))]
+    among = np.full(len(filters), True)
+    absent = 0
+    for value in chosen:
+        key = value if isinstance(value, int) else _bytes(value)
+        found = bloom_bits.might_contain(filters, [bloom_bits.hash_value(key)], among)
+        absent += pc.sum(pc.invert(pc.fill_null(found, True))).as_py() or 0
+    return absent / (len(chosen) * len(filters)) if chosen and len(filters) else None
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)

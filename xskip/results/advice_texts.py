@@ -1,0 +1,107 @@
+"""The sentences of advice, from its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xskip.hints import Phrase, Words
+from xskip.results.index_usage import ConditionKind, DatasetUsage, IndexUsage
+from xskip.results.render import days_text, human_bytes, percentage
+
+__all__ = ["AskedOperand", "cost_text", "index_to_add", "index_to_measure", "order_of_data", "period_text", "use_text"]
+
+_SIGNS: dict[ConditionKind, str] = {
+    "equal": "= or IN", "above": ">", "below": "<", "prefix": "LIKE 'x%'", "null": "IS NULL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOperand:
+    """What queries ask of a column or expression that no index answers."""
+
+    operand: str
+    #: The scans with a condition on it, and all scans.
+    scans: int
+    all_scans: int
+    #: The bytes that the scans with a condition read, in a day or in this process.
+    bytes: float
+    #: Whether an index is on it, which answers none of the conditions or rules out no file.
+    has_index: bool = False
+
+
+def period_text(usage: DatasetUsage) -> str:
+    """Return the time of the queries that count."""
+    return "this process" if usage.days is None else days_text(usage.days)
+
+
+def bytes_text(count: float, usage: DatasetUsage) -> str:
+    """Return a number of bytes with the time that they are about."""
+    return f"{human_bytes(count)} {'in this process' if usage.days is None else 'a day'}"
+
+
+def cost_text(cost_bytes: int | None, seconds: float | None) -> str:
+    """Return what an index costs; empty if nothing is known.
+
+    >>> cost_text(2048, 0.25), cost_text(2048, None), cost_text(None, None)
+    ('it takes 2.0 KiB of metadata and 250.0 ms of builds', 'it takes 2.0 KiB of metadata', '')
+    """
+    spent = "" if seconds is None else f"{_duration(seconds)} of builds"
+    size = "" if cost_bytes is None else f"{human_bytes(cost_bytes)} of metadata"
+    parts = " and ".join(filter(None, (size, spent)))
+    return f"it takes {parts}" if parts else ""
+
+
+def use_text(use: IndexUsage, usage: DatasetUsage) -> str:
+    """Return what an index that ruled out no file was asked; empty if no scan asked it.
+
+    >>> use_text(IndexUsage(3), DatasetUsage(12))
+    'ruled out no file in 3 scans of this process'
+    """
+    return f"ruled out no file in {use.scans:,} scans of {period_text(usage)}" if use.scans else ""
+
+
+def index_to_measure(asked: AskedOperand, usage: DatasetUsage, *, can_measure: bool) -> str:
+    """Return the advice to add an index of a type that nothing has measured."""
+    sentence = f"{_asked(asked, usage)}, and read {bytes_text(asked.bytes, usage)}"
+    if not can_measure:
+        return f"add an index on {asked.operand}: {sentence}"
+    trial = Phrase("advise(trial=32)", "xskip advise --trial 32")
+    return Words("{}: {}; {} measures which type of index helps", f"add an index on {asked.operand}", sentence, trial)
+
+
+def index_to_add(
+    index: str, asked: AskedOperand, usage: DatasetUsage, saved: tuple[float, float], measured: tuple[int, str]
+) -> str:
+    """Return the advice to add an index that saves a share and bytes, with the size of the trial and the cost."""
+    share, count = saved
+    files, cost = measured
+    return (
+        f"add {index}: {_asked(asked, usage)}; in a trial of {files:,} files it rules out "
+        f"{percentage(share, 1, 0)} of the bytes that they read, {bytes_text(count, usage)}"
+        + (f"; {cost}" if cost else "")
+    )
+
+
+def order_of_data(
+    asked: AskedOperand, kinds: Collection[ConditionKind], shares: Sequence[float], saved: float, usage: DatasetUsage
+) -> str:
+    """Return the advice to write data in an order; ``shares`` are those that bounds rule out now and then."""
+    now, then = shares
+    signs = " and ".join(_SIGNS[kind] for kind in _SIGNS if kind in kinds)
+    return (
+        f"write the data ordered by {asked.operand}: for {asked.scans:,} of {asked.all_scans:,} scans of "
+        f"{period_text(usage)}, with conditions {signs}, an index rules out {percentage(now, 1, 0)} of the files in "
+        f"the present layout and {percentage(then, 1, 0)} in this order; less what other indexes no longer rule out, "
+        f"this saves {bytes_text(saved, usage)}"
+    )
+
+
+def _asked(asked: AskedOperand, usage: DatasetUsage) -> str:
+    why = "for which its index rules out no file" if asked.has_index else "which no index answers"
+    scans = f"{asked.scans:,} of {asked.all_scans:,} scans of {period_text(usage)}"
+    return f"{scans} have a condition on {asked.operand}, {why}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
