@@ -66,21 +66,22 @@ class _Adviser:
         order = proposals.order(added)
         of_order = None if order is None or order.is_expression else ("minmax", (order.subject,))
         for definition, _ in self.snapshot.indexes:
-            found = self._on_statistics(definition, present) or self._on_use(definition)
+            of_statistics = self._on_statistics(definition, present)
+            found = of_statistics or self._on_use(definition)
             if found is not None and found.action == "change" and definition.columns[0] in replaced:
                 found = replace(found, action="remove")  # by the index that the trial has chosen
             stays = str(definition) in self.usage.useful or definition.key == of_order
             if found is not None and not (found.action == "remove" and stays):
-                yield self._with_cost(found, definition)
+                yield self._with_cost(found, definition, has_use=of_statistics is None)
         yield from added
         if order is not None:
             yield order
 
-    def _with_cost(self, advice: Advice, definition: IndexDefinition) -> Advice:
-        """Return advice with what the index costs and has given."""
+    def _with_cost(self, advice: Advice, definition: IndexDefinition, *, has_use: bool) -> Advice:
+        """Return advice with what the index costs and has given, unless it ``has_use`` in its text already."""
         size, seconds = cost_of(self.snapshot, definition.key)
         use = self.usage.of(str(definition))
-        about = "" if "ruled out no file" in advice.text else use_text(use, self.usage)
+        about = "" if has_use else use_text(use, self.usage)
         facts = ", and ".join(filter(None, (cost_text(size, seconds), about)))
         text = f"{advice.text}; {facts}" if facts else advice.text
         scans = use.scans if self.usage.scans else None
