@@ -20,6 +20,7 @@ from xskip.errors import DatasetError
 from xskip.quixlake.arrow_rows import COLUMNS, PLACE, SegmentRows, time_of
 from xskip.quixlake.avro_container import SegmentDamageError
 from xskip.quixlake.names import parse_paths, split_names
+from xskip.quixlake.new_messages import Part, is_fulfilled, undecided, within
 from xskip.quixlake.selected_rows import arrow_condition
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.topic_segments import TopicSegments
@@ -60,14 +61,25 @@ class ArrowRead:
         Of those that ``is_read``, the messages are a part of the result. Those that are ``compared`` can have the same
         offsets. ``given`` is the partition of messages that have none [QLK-RE-3].
         """
+        return self._opened()[0]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the messages of each segment, in the order of the segments' URIs."""
+        for table in self._tables():
+            yield from table.to_batches()
+
+    def _opened(self) -> tuple[pa.Table, list[Part]]:
+        """Return the segments to open, see :meth:`segments`, and the part of each."""
         if self.selection.distinct_offsets:
-            found, masks = self.listing.compared(self.selection)
+            found, parts, masks = self.listing.compared(self.selection)
             is_read = (masks.alone | masks.beside) & ~self._skipped(found)
             # A segment without the selected offsets has no copy of a selected message [QLK-RD-6].
             compared = masks.compared & _mask(self.selection.of_copies.fits(found))
+            compared &= np.array([bool(part.new or part.old) for part in parts], np.bool_)
         else:
-            found = self.listing.segments(self.selection.keys, self.selection.metadata)
-            found = self.selection.overlapping(found).combine_chunks()
+            found, parts, fits = self.listing.chosen(self.selection)
+            rows = np.flatnonzero(_mask(fits))
+            found, parts = found.take(pa.array(rows)).combine_chunks(), [parts[row] for row in rows.tolist()]
             is_read = ~self._skipped(found)
             compared = np.zeros(len(found), np.bool_)
         paths = found["path"].combine_chunks()
@@ -75,34 +87,45 @@ class ArrowRead:
         found = found.append_column("given", pc.coalesce(named, found["partition"]))
         found = found.append_column("is_read", pa.array(is_read)).append_column("compared", pa.array(compared))
         keys = pa.array([_in_uri(path) for path in paths.to_pylist()], pa.string())
-        order = pc.sort_indices(keys)
-        is_open = pa.array(is_read | compared)
-        return found.take(order).filter(is_open.take(order))
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the messages of each segment, in the order of the segments' URIs."""
-        for table in self._tables():
-            yield from table.to_batches()
+        order = np.asarray(pc.sort_indices(keys).to_numpy(), np.int64)
+        order = order[(is_read | compared)[order]]
+        return found.take(pa.array(order)), [parts[row] for row in order.tolist()]
 
     def _tables(self) -> Iterator[pa.Table]:
-        rows = SegmentRows(self._needed())
+        opened, parts = self._opened()
+        both = [*zip(opened.to_pylist(), parts, strict=True)]
         copies = _Copies()
-        store = self.listing.store
-        for segment, data in _ahead(self._fetched, self.segments().to_pylist()):
+        # What the first token has counts before the copies that came later [QLK-TK-5].
+        for _, part, table in self._decoded([each for each in both if each[0]["compared"] and each[1].old]):
+            copies.removed(within(table, part.old))
+        for segment, part, table in self._decoded([each for each in both if each[1].new]):
+            found = within(table, part.new)
+            if self.selection.distinct_offsets:
+                found = (copies if segment["compared"] else _Copies()).removed(found)
+            if segment["is_read"]:
+                yield self._selected(found)
+
+    def _decoded(self, segments: list[tuple[dict[str, Any], Part]]) -> Iterator[tuple[dict[str, Any], Part, pa.Table]]:
+        """Yield segments with their parts and all their messages."""
+        rows = SegmentRows(self._needed())
+        uri = self.listing.store.uri
+        for (segment, part), data in _ahead(lambda each: self._fetched(each[0]), segments):
             try:
                 table = rows.of(data, segment)
             except SegmentDamageError as error:
-                where = f"{store.uri}/{segment['path']}"
-                raise DatasetError("a segment cannot be read", where=where, found=str(error)) from error
-            if self.selection.distinct_offsets:
-                table = (copies if segment["compared"] else _Copies()).removed(table)
-            if segment["is_read"]:
-                yield self._selected(table)
+                raise DatasetError(
+                    "a segment cannot be read", where=f"{uri}/{segment['path']}", found=str(error)
+                ) from error
+            if any(not is_fulfilled(check, table) for check in part.checks):
+                raise undecided(f"{uri}/{segment['path']}")
+            yield segment, part, table
 
     def _needed(self) -> frozenset[str]:
         found = {*self.columns, *(each.column for each in self.selection.conditions)}
         if self.expression is not None:
             found.update(columns_of_filter(self.expression, COLUMNS))
+        if self.selection.since is not None or self.selection.until is not None:
+            found.add("offset")
         return frozenset({*found, "partition", "offset"} if self.selection.distinct_offsets else found)
 
     def _fetched(self, segment: dict[str, Any]) -> bytes:

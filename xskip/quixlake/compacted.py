@@ -123,6 +123,12 @@ class Compactions:
                     pending.append(added.filter(pc.invert(pc.is_in(added, manifest.replaced))))
         return Compacted(pa.chunked_array(replaced, pa.string()), pa.chunked_array(pending, pa.string()))
 
+    def complete(self, folders: Iterable[str]) -> dict[str, Manifest]:
+        """Return by their tokens the manifests of the complete compactions of topics' folders."""
+        read = [self.read(folder, listed) for folder, listed in self._recorded(folders).items()]
+        pairs = [pair for each in read for pair in each.values()]
+        return {manifest.token: manifest for manifest, token in pairs if token == manifest.token}
+
     def read(self, folder: str, recorded: Recorded) -> dict[str, tuple[Manifest, str | None]]:
         """Return by name the manifests of a folder's compactions, and the tokens of their marks or None."""
         log = self._log(folder)

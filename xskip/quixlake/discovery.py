@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.api.arguments import check_flag, check_text
+from xskip.errors import PredicateError
 from xskip.hints import Phrase
-from xskip.quixlake.arguments import check_key
+from xskip.quixlake.arguments import check_key, check_topic
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
 from xskip.quixlake.location import LakeLocation
 from xskip.quixlake.names import RAW, first_parts, is_first_of
@@ -168,6 +169,30 @@ class LakeDiscovery:
         order = [(name, "ascending") for name in ("stream_key", "partition", "first", "path")]
         return LakeTable("segments", pa.table(columns).sort_by(order))
 
+    def token(self, topic: str) -> str:
+        """Return a token of what a topic holds now, from which a later read goes on.
+
+        A read with ``since=token`` returns the messages that came after it, and one with ``until=token`` those that
+        came before.
+
+        Parameters
+        ----------
+        topic : str
+
+        Returns
+        -------
+        str
+            Letters, digits, ``-`` and ``_``. The length grows with the number of segments, by some 20 characters each,
+            so that a compaction makes it shorter. It contains the name of the topic, and digests of paths.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        check_topic(topic)
+        return TopicSegments(self._store, topic).state().text()
+
     def metadata(self, topic: str, key: str | None = None) -> LakeTable:
         """Return the custom metadata of a topic or of one stream key.
 
@@ -253,6 +278,10 @@ class LakeDiscovery:
     def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
         check_flag("listed", listed)
+        if selection.since is not None or selection.until is not None:
+            raise PredicateError(
+                "tokens select messages, and not segments", found="since or until", expected="filters on segments"
+            )
         topic, keys = selection.topic, selection.keys
         if listed:
             listing = TopicSegments(self._store, topic)

@@ -19,6 +19,7 @@ from xskip.quixlake.custom_metadata_files import delete_names, write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.distinct import distinct_rows
 from xskip.quixlake.location import spark_location
+from xskip.quixlake.part_rows import PartRows
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.replay import Replay, ReplayOptions
@@ -106,9 +107,9 @@ class QuixLake(LakeDiscovery):
         Raises
         ------
         DatasetError
-            If the lake has no such topic.
+            If the lake has no such topic, or if the new messages of a merged segment cannot be told from others.
         PredicateError
-            If a filter is invalid.
+            If a filter or a token is invalid.
         """
         selections, payload = Selection.of_topics(topic, filters), Payload(value, schema, descriptor, schemas)
         with active_session(self.spark):
@@ -402,20 +403,18 @@ class QuixLake(LakeDiscovery):
         """Return the messages of a selection of one topic."""
         source = self._source(selection.topic)
         if selection.distinct_offsets:
-            frame = self._distinct(source, selection)
+            found, parts, comparison = source.compared(selection)
         else:
-            found = source.segments(selection.keys, selection.metadata)
-            index = self._indexes.update(self.spark, source, found, selection.trust)
-            frame = source.rows(self.spark, selection.overlapping(found), index)
+            found, parts, fits = source.chosen(selection)
+        index = self._indexes.update(self.spark, source, found, selection.trust)
+        rows = PartRows(self.spark, source, index, selection.distinct_offsets)
+        if selection.distinct_offsets:
+            frame = distinct_rows(rows, found, parts, comparison)
+        else:
+            frame = rows.new(found.filter(fits), [parts[at] for at in fits.to_numpy().nonzero()[0].tolist()])
         for condition in selection.conditions:
             frame = frame.filter(spark_condition(condition))
         return frame
-
-    def _distinct(self, source: TopicSource, selection: Selection) -> DataFrame:
-        """Return the messages of a selection's segments, of which each has an offset of its own [QLK-RD-5]."""
-        whole, comparison = source.compared(selection)
-        index = self._indexes.update(self.spark, source, whole, selection.trust)
-        return distinct_rows(self.spark, source, whole, comparison, index)
 
     def _sink(self, topic: str, options: SinkOptions | None) -> Sink:
         return Sink(self.spark, self.base, topic, options)

@@ -68,9 +68,10 @@ class OpenedLake(LakeDiscovery):
         Raises
         ------
         DatasetError
-            If the lake has no such topic, if a segment cannot be read, or if fastavro is not installed.
+            If the lake has no such topic, if a segment cannot be read, if the new messages of a merged segment cannot
+            be told from others, or if fastavro is not installed.
         PredicateError
-            If a filter is invalid, or if a column does not exist.
+            If a filter or a token is invalid, or if a column does not exist.
         """
         return self.to_batches(topic, columns=columns, filter=filter, **filters).read_all()
 

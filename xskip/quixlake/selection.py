@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.errors import PredicateError
 from xskip.quixlake.arguments import check_topic, check_topics
+from xskip.quixlake.token import TopicState
 
 __all__ = ["Filters", "Moment", "OneOf", "Range", "Selection", "Trust"]
 
@@ -50,6 +51,10 @@ class Filters(TypedDict, total=False):
         are not least and greatest ones, so it is for producers whose timestamps never decrease within a partition.
     distinct_offsets : bool
         Whether each offset of a partition occurs once, where sinks have written messages repeatedly.
+    since, until : str, or mapping of str to str
+        Tokens of the topic, which ``token(topic)`` returns: the messages that came to the lake after ``since`` was
+        made, and before ``until`` was. None leaves an end open. Several topics need a mapping, which restricts the
+        topics that it has.
     """
 
     keys: str | Iterable[str | None] | None
@@ -60,6 +65,8 @@ class Filters(TypedDict, total=False):
     metadata: Mapping[str, str | Iterable[str]] | None
     trust: Trust
     distinct_offsets: bool
+    since: str | Mapping[str, str] | None
+    until: str | Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,9 @@ class Selection:
     trust: Trust = "checked"
     #: Whether each offset of a partition occurs once: of several messages with it, the first one counts [QLK-RD-5].
     distinct_offsets: bool = field(default=False, kw_only=True)
+    #: What the topic held when the tokens were made [QLK-TK].
+    since: TopicState | None = field(default=None, kw_only=True)
+    until: TopicState | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, topic: str, filters: Filters) -> Selection:
@@ -109,7 +119,9 @@ class Selection:
         """Return the selections of the messages of one or several topics by filters."""
         names = check_topics(topics)
         partitions, offsets = (_by_topic(each, filters.get(each), names) for each in ("partitions", "offsets"))
-        plain = {name: value for name, value in filters.items() if name not in ("partitions", "offsets")}
+        tokens = {name: _tokens(name, filters.get(name), names) for name in ("since", "until")}
+        of_topics = ("partitions", "offsets", *tokens)
+        plain = {name: value for name, value in filters.items() if name not in of_topics}
         shared = cls._of(plain)  # once, because an iterator gives its values only once
         return [
             replace(
@@ -117,6 +129,8 @@ class Selection:
                 topic=topic,
                 partitions=_partitions(partitions[topic], topic),
                 offsets=_range("range of offsets", *_pair(offsets[topic], topic)),
+                since=tokens["since"].get(topic),
+                until=tokens["until"].get(topic),
             )
             for topic in names
         ]
@@ -196,6 +210,19 @@ def _by_topic(name: str, value: Any, topics: Sequence[str]) -> dict[str, Any]:
             f"{name} has a topic that is not selected", found=repr(unknown[0]), expected=", ".join(topics)
         )
     return {topic: value.get(topic) for topic in topics}
+
+
+def _tokens(name: str, value: Any, topics: Sequence[str]) -> dict[str, TopicState]:
+    """Return the states of the tokens of topics."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) and len(topics) > 1:
+        raise PredicateError(
+            f"{name} is one token for several topics", found=", ".join(topics),
+            expected="a mapping of topics to their tokens",
+        )  # fmt: skip
+    found = _by_topic(name, value, topics)
+    return {topic: TopicState.parse(text, name, topic) for topic, text in found.items() if text is not None}
 
 
 def _within(

@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_of_topic
 from xskip.quixlake.names import RAW, first_key_folders, first_parts, is_first_of, split_names
+from xskip.quixlake.new_messages import NewMessages, Part
 from xskip.quixlake.overlaps import Comparison
 from xskip.quixlake.segments import kept
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
+from xskip.quixlake.token import TopicState
 
 __all__ = ["TopicSegments"]
 
@@ -66,11 +68,38 @@ class TopicSegments:
         found = self._counting(self.store.segments(self.folders, choose, with_values=True))
         return found, chosen
 
-    def compared(self, selection: Selection) -> tuple[pa.Table, Comparison]:
-        """Return all segments of the topic, and which of them a read of distinct offsets needs [QLK-RD-6]."""
+    def compared(self, selection: Selection) -> tuple[pa.Table, list[Part], Comparison]:
+        """Return all segments of the topic, their parts, and which a read of distinct offsets needs [QLK-RD-6]."""
         whole, keys = self.all_segments(selection.keys, selection.metadata)
+        parts = self.parts(selection, whole)
         fits = replace(selection, keys=keys).fits(whole).combine_chunks()
-        return whole, Comparison.of(whole, np.asarray(fits.to_numpy(zero_copy_only=False), np.bool_))
+        is_chosen = np.asarray(fits.to_numpy(zero_copy_only=False), np.bool_)
+        if parts is None:
+            parts = [Part()] * len(whole)
+        return whole, parts, Comparison.of(whole, is_chosen & np.array([bool(each.new) for each in parts], np.bool_))
+
+    def chosen(self, selection: Selection) -> tuple[pa.Table, list[Part], pa.ChunkedArray]:
+        """Return the segments of a selection's stream keys, their parts, and which of them can hold its messages."""
+        found = self.segments(selection.keys, selection.metadata)
+        parts, fits = self.parts(selection, found), selection.fits(found)
+        if parts is None:
+            return found, [Part()] * len(found), fits
+        return found, parts, pc.and_(fits, pa.chunked_array([pa.array([bool(each.new) for each in parts], pa.bool_())]))
+
+    def state(self) -> TopicState:
+        """Return what the topic holds now, of which the text is a token [QLK-TK-1]."""
+        return TopicState.of(self.store.root, self.segments(), self.topic)
+
+    def parts(self, selection: Selection, segments: pa.Table) -> list[Part] | None:
+        """Return what a selection between tokens returns of each segment, or None without tokens.
+
+        ``segments`` are all segments of some or all stream keys.
+        """
+        if selection.since is None and selection.until is None:
+            return None
+        is_merged = NewMessages.needs_manifests(segments)
+        manifests = self.store.compactions.complete(self.folders) if is_merged else {}
+        return NewMessages(selection.since, selection.until).parts(self.store.root, segments, manifests)
 
     def _counting(self, segments: pa.Table) -> pa.Table:
         """Return the segments of the topic that are not deleted."""
