@@ -132,3 +132,15 @@ def test_rows_that_come_while_batches_are_read(server: Server) -> None:
         f"insert into {name} select x, (300 * 864000000L + x)::timestamp, x from long_sequence(300)",
     )
     assert first["ts"].to_pylist() + reader.read_all()["ts"].to_pylist() == expected
+
+
+def test_a_filter_of_new_rows(server: Server) -> None:
+    """[QDB-FE-1], [QDB-TK-2]: a filter selects from the rows that came after a token."""
+    name = create_numbers(server, "fresh", rows=150)
+    table = xskip.questdb.open(server.folder(name))
+    token = table.token()
+    server.run(name, f"insert into {name} select 150 + x, ((150 + x) * 864000000L)::timestamp from long_sequence(150)")
+    new = table.new_rows(since=token)
+    assert new.to_arrow("x")["x"].to_pylist() == list(range(151, 301))
+    for read in (new.to_arrow, lambda *a, **k: new.to_batches(*a, batch_rows=7, **k).read_all()):
+        assert read("x", filter=(field("x") > 145) & (field("x") < 155))["x"].to_pylist() == [151, 152, 153, 154]

@@ -111,7 +111,7 @@ def test_the_last_partition_of_nanoseconds_has_no_end(unit: PartitionUnit) -> No
     clock, greatest = Clock(unit, 1_000_000_000), int(np.iinfo(np.int64).max)
     start = clock.floor(greatest - 10)
     entries = np.array([[start, 2, -1, -1]], np.int64)
-    times = Transaction(1, 2, 2, start, greatest - 5, 0, 0, 0, 0, 0, (), entries)
+    times = Transaction(1, 2, 2, start, greatest - 5, 0, 0, 0, 0, 0, 0, (), entries)
     timestamp = Column("ts", 0, NANOSECOND_TIMESTAMP, indexed=False, dedup_key=False, former=(), symbols=None)
     metadata = Metadata((timestamp,), (NANOSECOND_TIMESTAMP,), clock, timestamp, 1, 0, wal=True)
     pieces = Pieces(Path("/t"), metadata, times)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from xskip.errors import TableChangedError, TableDamagedError, XskipError
+from xskip.errors import DatasetError, TableChangedError, TableDamagedError, XskipError
 from xskip.questdb_files.files import CHECKPOINT_HINT
 from xskip.questdb_files.piece_values import PieceValues, SelectedRows
 from xskip.questdb_files.pieces import Piece
@@ -71,11 +71,17 @@ class _Stream:
         """Read until a snapshot proves what was read, and return both."""
         retry = Retry()
         while True:
-            snapshot, failure = proof.chosen.snapshot, None
+            failure: XskipError | None = None
+            snapshot = proof.chosen.snapshot
             try:
                 found = read(proof)
             except FileNotFoundError as error:
                 failure = missing_file(error, snapshot)
+            except DatasetError as error:
+                # new rows cannot be told from others, if what tells them was not written meanwhile
+                if self._values.frozen or snapshot.is_current():
+                    raise
+                failure = error
             except TableDamagedError as error:
                 failure = error
             else:

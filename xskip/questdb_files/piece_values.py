@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.native_columns import NativeFiles
+from xskip.questdb_files.new_rows import RowCheck
 from xskip.questdb_files.parquet_partitions import ParquetPartition
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.selection import Chosen
@@ -43,7 +44,27 @@ class PieceValues:
         self._dictionaries.clear()
 
     def selected(self, chosen: Chosen, piece: Piece) -> SelectedRows:
-        """Return the rows of a piece in the chosen range of time."""
+        """Return the rows of a piece in the chosen range of time, and of them the new ones."""
+        found = self._selected(chosen, piece)
+        for check in () if chosen.new is None else chosen.new.checks.get(piece.record.timestamp, ()):
+            self._check(chosen.snapshot, piece, check)
+        return found
+
+    def time_at(self, snapshot: Snapshot, piece: Piece, row: int) -> int:
+        """Return the designated timestamp of a row of a piece in ticks."""
+        column = snapshot.metadata.timestamp
+        assert column is not None
+        selected = self._selected(Chosen(snapshot, (column,), (), None, None), piece)
+        parts = selected.values(column, range(row, row + 1))
+        return int(next(time for part in parts for time in part.cast(pa.int64()).to_pylist()))
+
+    def _check(self, snapshot: Snapshot, piece: Piece, check: RowCheck) -> None:
+        rows = [row for row in (check.first - 1, check.first, check.last) if row >= 0]
+        times = [self.time_at(snapshot, piece, row) for row in rows if row < piece.rows]
+        if times[-2:] != [check.time] * 2 or (check.first > 0 and times[0] == check.time):
+            raise check.failure
+
+    def _selected(self, chosen: Chosen, piece: Piece) -> SelectedRows:
         snapshot = chosen.snapshot
         if piece.record.parquet_size is not None:
             file = ParquetPartition(piece.folder, piece.record.parquet_size, piece.rows, snapshot.metadata)
@@ -70,6 +91,9 @@ def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:
         first = row_at(chosen.start)
     if chosen.end is not None and (piece.end is None or chosen.end < piece.end):
         stop = row_at(chosen.end)
+    if chosen.new is not None:
+        new = chosen.new.rows[piece.record.timestamp]
+        first, stop = max(first, new.start), min(stop, new.stop)
     return range(first, max(first, stop))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from xskip.errors import TableDamagedError, XskipError
+from xskip.errors import DatasetError, TableDamagedError, XskipError
 from xskip.questdb_files.files import FileStamp
 from xskip.questdb_files.piece_values import PieceValues
 from xskip.questdb_files.pieces import Piece
@@ -84,9 +84,9 @@ def rows_as_table(schema: pa.Schema, columns: Sequence[list[pa.Array]]) -> pa.Ta
 
 def count_rows(place: TablePlace, selection: Selection, *, frozen: bool) -> int:
     """Return the number of rows in a range of time, with reads of single timestamps."""
-    if not selection.has_range:
+    if not selection.has_range and selection.tokens is None:
         return read_snapshot(place).transaction.rows
-    _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=frozen)
+    _, parts = _read_parts(place, replace(selection, columns=()), frozen=frozen)
     return sum(len(part.rows) for part in parts)
 
 
@@ -99,10 +99,17 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
         chosen = selection.of(snapshot)
+        if chosen.new is not None:  # which rows of a piece are new depends on the pieces before it
+            reader.forget(None)
         try:
             found = reader.read(chosen)
         except FileNotFoundError as error:
             failure = missing_file(error, snapshot)
+        except DatasetError as error:
+            # new rows cannot be told from others, if what tells them was not written meanwhile
+            if frozen or snapshot.is_current():
+                raise
+            failure = error
         except TableDamagedError as error:
             failure = error
         else:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from xskip.errors import PredicateError
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.new_rows import NewRows, RowTokens
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.row_filter import RowFilter
 from xskip.questdb_files.snapshot import Snapshot
@@ -42,6 +43,8 @@ class Chosen:
     start: int | None
     end: int | None
     filter: RowFilter | None = None
+    #: The rows that are new; None selects all.
+    new: NewRows | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -56,7 +59,8 @@ class Chosen:
     def pieces(self) -> list[Piece]:
         """Return the pieces that can have selected rows."""
         found = list(self.snapshot.pieces.overlapping(self.start, self.end))
-        return found if self.filter is None else self.filter.pieces(found)
+        found = found if self.filter is None else self.filter.pieces(found)
+        return found if self.new is None else self.new.pieces(found)
 
     def rows(self, table: pa.Table) -> pa.Table:
         """Return the rows of a table with the columns that the filter keeps."""
@@ -73,6 +77,8 @@ class Selection:
     start: Time | None = None
     end: Time | None = None
     filter: pyarrow.dataset.Expression | None = None
+    #: The tokens between which rows are new; None selects all rows.
+    tokens: RowTokens | None = None
 
     @property
     def has_range(self) -> bool:
@@ -93,7 +99,9 @@ class Selection:
         needed = [] if row_filter is None else [_column(snapshot, name) for name in row_filter.schema.names]
         columns = tuple(dict.fromkeys([*selected, *needed]))
         positions = tuple(columns.index(column) for column in selected)
-        return Chosen(snapshot, columns, positions, _bound(self.start, ticks), _bound(self.end, ticks), row_filter)
+        start, end = _bound(self.start, ticks), _bound(self.end, ticks)
+        new = None if self.tokens is None else self.tokens.of(snapshot)
+        return Chosen(snapshot, columns, positions, start, end, row_filter, new)
 
     def _filter(self, snapshot: Snapshot) -> RowFilter | None:
         if self.filter is None:

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from xskip.errors import ArgumentError, shown
 from xskip.questdb_files.batches import read_batches
+from xskip.questdb_files.new_rows import RowTokens
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.reading import count_rows, read_table
 from xskip.questdb_files.selection import Selection, Time, schema_of
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
+from xskip.questdb_files.state_reading import read_state
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -42,6 +44,7 @@ class Table:
     def __init__(self, place: TablePlace, *, frozen: bool = False) -> None:
         self.place = place
         self._frozen = frozen
+        self._tokens: RowTokens | None = None
 
     def __repr__(self) -> str:
         """Return the class and the folder, without a look at the files."""
@@ -91,7 +94,7 @@ class Table:
             If a bound is not a time, or a range has a bound and the table no designated timestamp.
         TableChangedError, TableDamagedError, TableVersionError
         """
-        return count_rows(self.place, Selection(None, start, end), frozen=self._frozen)
+        return count_rows(self.place, self._selection(None, start, end), frozen=self._frozen)
 
     def to_arrow(
         self,
@@ -133,7 +136,7 @@ class Table:
         TableVersionError, UnsupportedTypeError
             If the table has a format or a column type that this release does not know.
         """
-        return read_table(self.place, Selection(_names(columns), start, end, filter), frozen=self._frozen)
+        return read_table(self.place, self._selection(columns, start, end, filter), frozen=self._frozen)
 
     def to_batches(
         self,
@@ -184,8 +187,68 @@ class Table:
             raise ArgumentError(
                 "batch_rows has an invalid value", found=shown(batch_rows), expected="a number greater than 0"
             )
-        selection = Selection(_names(columns), start, end, filter)
+        selection = self._selection(columns, start, end, filter)
         return read_batches(self.place, selection, batch_rows, frozen=self._frozen)
+
+    def token(self) -> str:
+        """Return a token of what the table has now, from which a later read goes on, see :meth:`new_rows`.
+
+        Returns
+        -------
+        str
+            Letters, digits, ``-`` and ``_``. The length grows with the number of partitions, by about 10 characters
+            each.
+
+        Raises
+        ------
+        TableChangedError, TableDamagedError, TableVersionError
+        """
+        return read_state(self.place, frozen=self._frozen).text()
+
+    def new_rows(self, since: str | None = None, until: str | None = None) -> Table:
+        """Return the table with only the rows that were added after one token and up to another.
+
+        Conversions of partitions, splits, changes of columns and removals of partitions add no rows. A row is not new
+        if it replaced another one, or if an update changed it.
+
+        Parameters
+        ----------
+        since, until : str, optional
+            Tokens, which :meth:`token` has returned. None leaves an end open.
+
+        Returns
+        -------
+        Table
+            A table whose methods ``to_arrow``, ``to_batches`` and ``count`` have only these rows. They raise
+            DatasetError for a partition whose new rows cannot be told from others, because rows were merged between
+            those of the token, or were replaced or updated. The error has the range of time in which the partition can
+            be read whole; ``start`` and ``end`` select the other partitions. They raise DatasetError if the table was
+            truncated after a token, and PredicateError if a token is of another table.
+
+        Raises
+        ------
+        PredicateError
+            If a token is damaged, or if ``since`` is later than ``until``.
+
+        Examples
+        --------
+        >>> import xskip.questdb
+        >>> table = xskip.questdb.open("/root/.questdb/db/trades")  # doctest: +SKIP
+        >>> until = table.token()  # doctest: +SKIP
+        >>> new = table.new_rows(since=saved, until=until).to_arrow()  # doctest: +SKIP
+        """
+        found = Table(self.place, frozen=self._frozen)
+        found._tokens = RowTokens.parse(since, until, str(self.place.data))
+        return found
+
+    def _selection(
+        self,
+        columns: str | Sequence[str] | None,
+        start: Time | None,
+        end: Time | None,
+        row_filter: pyarrow.dataset.Expression | None = None,
+    ) -> Selection:
+        return Selection(_names(columns), start, end, row_filter, self._tokens)
 
 
 def _names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:

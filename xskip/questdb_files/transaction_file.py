@@ -66,6 +66,8 @@ class Transaction:
     truncate_version: int
     #: Changes when partitions are added, removed, split or joined.
     partition_version: int
+    #: Changes when the table is truncated.
+    data_version: int
     #: The last transaction of the write-ahead log that the table contains.
     sequencer_txn: int
     symbol_counts: tuple[int, ...]
@@ -136,7 +138,7 @@ def read_transaction(path: Path) -> Transaction | None:
 
 def _parse(data: bytes, version: int, sizes: tuple[int, int], path: Path) -> Transaction:
     symbol_bytes, partition_bytes = sizes
-    txn, last, fixed, least, greatest, structure, _, partition_version, columns, truncate, sequencer = (
+    txn, last, fixed, least, greatest, structure, data_version, partition_version, columns, truncate, sequencer = (
         _RECORD.unpack_from(data)
     )
     (symbols,) = struct.unpack_from("<i", data, _SYMBOL_COUNT_AT)
@@ -149,7 +151,7 @@ def _parse(data: bytes, version: int, sizes: tuple[int, int], path: Path) -> Tra
     records = np.frombuffer(data, np.int64, partition_bytes // 8, _SYMBOLS_AT + symbol_bytes + 4).reshape(-1, 4)
     return Transaction(
         txn, last + fixed, last, least, greatest, structure & 0xFFFFFFFF, columns, truncate, partition_version,
-        sequencer, tuple(counts.tolist()), records,
+        data_version, sequencer, tuple(counts.tolist()), records,
     )  # fmt: skip
 
 
