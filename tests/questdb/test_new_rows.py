@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import xskip.questdb
@@ -56,6 +58,12 @@ def numbers(table: Table, *arguments: object) -> list[int]:
     assert table.to_batches("x", *arguments, batch_rows=3).read_all()["x"].to_pylist() == found  # type: ignore[arg-type]
     assert table.count(*arguments) == len(found)  # type: ignore[arg-type]
     return found
+
+
+def times(table: Table) -> dict[int, int]:
+    """Return the times of rows by their numbers, in microseconds."""
+    found = table.to_arrow(["x", "ts"])
+    return dict(zip(found["x"].to_pylist(), found["ts"].cast(pa.int64()).to_pylist(), strict=True))
 
 
 @pytest.fixture
@@ -168,6 +176,21 @@ def test_rows_that_are_merged_into_partitions_without_endings(each_server: Serve
         grown.table.new_rows(token).to_arrow()
 
 
+def test_filters_of_new_rows(grown: Grown) -> None:
+    """[QDB-TK-8] A filter that rules out the piece with the last former row does not leave out its proof."""
+    token = grown.table.token()
+    added = grown.insert(2 * _DAY + 60_000_000) + grown.insert(3 * _DAY)
+    restricted = grown.table.new_rows(token)
+    assert restricted.to_arrow("x", filter=pc.field("x") > added[2])["x"].to_pylist() == added[3:]
+    assert restricted.to_arrow("x", filter=pc.field("x") <= added[0])["x"].to_pylist() == added[:1]
+    late = dt.datetime(1970, 1, 4, tzinfo=dt.timezone.utc)
+    assert restricted.to_batches("x", filter=pc.field("ts") > late).read_all()["x"].to_pylist() == added[5:]
+    grown.insert(_DAY, 1)
+    assert len(restricted.to_arrow("x", filter=pc.field("ts") > late)) == 5
+    with pytest.raises(DatasetError, match="rows were merged"):
+        restricted.to_arrow("x", filter=pc.field("x") > 0)
+
+
 def test_updates(grown: Grown) -> None:
     """[QDB-TK-5]"""
     token = grown.table.token()
@@ -271,6 +294,12 @@ def test_splits_and_squashes(each_server: Server) -> None:
         grown.table.new_rows(start).to_arrow()
     added = grown.insert(80_000_000_000, 10)
     assert numbers(grown.table.new_rows(split)) == added
+    grown.insert(30_000_000_000, 2, step=10)
+    assert len(grown.table.pieces) > 1
+    for bounds in ((0, 50_000_000_000), (70_000_000_000, None)):  # also in a range without the last piece
+        with pytest.raises(DatasetError, match="rows were merged"):
+            grown.table.new_rows(split).to_arrow("x", *bounds)
+    split, added = grown.table.token(), grown.insert(80_020_000_000, 10)
     grown.run("alter table {t} squash partitions")
     assert len(grown.table.pieces) == 1
     assert numbers(grown.table.new_rows(split)) == added
@@ -312,7 +341,7 @@ def test_random_changes(each_server: Server) -> None:
         random, grown = Random(seed), Grown(each_server)
         grown.insert(0, 400, step=100_000_000)
         last = 40_000_000_000
-        moments: list[tuple[str, set[int]]] = []
+        moments: list[tuple[str, dict[int, int]]] = []
         for _ in range(14):
             match random.choice("aaaaalctdsu"):
                 case "a":
@@ -333,18 +362,23 @@ def test_random_changes(each_server: Server) -> None:
                     grown.run(f"update {{t}} set v = 'u' where x = {random.randint(1, 400)}")
                 case _:
                     pass
-            present = set(numbers(grown.table))
+            present = times(grown.table)
             moments.append((grown.table.token(), present))
-            for _ in range(4):
+            for _ in range(5):
                 one, two = sorted(random.choices(range(len(moments)), k=2))
                 until = random.choice([None, moments[two][0]])
-                upto = present if until is None else present & moments[two][1]
+                upto = present.keys() if until is None else present.keys() & moments[two][1].keys()
+                start, end = sorted(random.choices(range(0, last, 1_000_000_000), k=2))
+                bounds = random.choice([(None, None), (start, end), (None, end), (start, None)])
                 try:
-                    found = numbers(grown.table.new_rows(moments[one][0], until))
+                    found = numbers(grown.table.new_rows(moments[one][0], until), *bounds)
                 except DatasetError:
                     failed += 1
                     continue
-                assert sorted(found) == sorted(upto - moments[one][1]), seed
+                low, high = bounds[0] or 0, bounds[1] or 1 << 62
+                assert sorted(found) == sorted(x for x in upto - moments[one][1].keys() if low <= present[x] < high), (
+                    seed
+                )
                 right += 1
     assert right > failed > 0
 

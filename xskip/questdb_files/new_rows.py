@@ -43,18 +43,23 @@ class NewRows:
 
     rows: Mapping[int, range]
     checks: Mapping[int, tuple[RowCheck, ...]]
+    #: The pieces with checks in the partition of a piece.
+    checked: Mapping[int, tuple[Piece, ...]]
     failures: Mapping[int, XskipError]
 
     def pieces(self, pieces: Iterable[Piece]) -> list[Piece]:
-        """Return those of some pieces that must be read, or raise an error if new rows cannot be told from others."""
-        found = []
+        """Return those of some pieces that have new rows, and those that prove which rows of their partitions are new.
+
+        Raise an error if that cannot be proved of a partition.
+        """
+        found: dict[int, Piece] = {}
         for piece in pieces:
             time = piece.record.timestamp
             if time in self.failures:
                 raise self.failures[time]
-            if self.rows[time] or time in self.checks:
-                found.append(piece)
-        return found
+            needed = (*([piece] if self.rows[time] else []), *self.checked[time])
+            found |= {each.position: each for each in needed}
+        return [found[position] for position in sorted(found)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class RowTokens:
         ]
         rows: dict[int, range] = {}
         checks: dict[int, tuple[RowCheck, ...]] = {}
+        checked: dict[int, tuple[Piece, ...]] = {}
         failures: dict[int, XskipError] = {}
         for start, pieces in partitions_of(snapshot):
             try:
@@ -103,7 +109,9 @@ class RowTokens:
                 if known := tuple(check for check in found if check is not None):
                     checks[time] = known
                 place = end
-        return NewRows(rows, checks, failures)
+            proving = tuple(piece for piece in pieces if piece.record.timestamp in checks)
+            checked |= dict.fromkeys((piece.record.timestamp for piece in pieces), proving)
+        return NewRows(rows, checks, checked, failures)
 
 
 @dataclass(frozen=True, slots=True)
