@@ -29,7 +29,7 @@ class TokenForm:
 
     def text(self, data: bytes) -> str:
         """Return a token with data."""
-        packed = zlib.compress(data, 9)
+        packed = zlib.compress(data)
         digest = hashlib.blake2b(packed, digest_size=_DIGEST_BYTES).digest()
         return f"{self.name}{self.version}-{base64.urlsafe_b64encode(digest + packed).decode().rstrip('=')}"
 

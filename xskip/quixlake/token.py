@@ -138,12 +138,12 @@ class TopicState:
         return np.where(own[np.minimum(at, len(own) - 1)] == wanted, at, -1)
 
 
-def marks_of(paths: Iterable[str], sizes: Iterable[int]) -> Marks:
+def marks_of(paths: Iterable[str], sizes: Iterable[int | None]) -> Marks:
     """Return a number for each segment: a digest of its path, and below it one of its size."""
     digests = [hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=6).digest() for path in paths]
     numbers = np.array([int.from_bytes(each, "big") for each in digests], np.uint64)
     # sizes that differ by a multiple of 65,536 have other products as well
-    lower = np.array([(size * 0x9E3779B97F4A7C15 >> 24) & 0xFFFF for size in sizes], np.uint64)
+    lower = np.array([((size or 0) * 0x9E3779B97F4A7C15 >> 24) & 0xFFFF for size in sizes], np.uint64)
     return np.asarray((numbers << _PATH_BITS) | lower, np.uint64)
 
 
