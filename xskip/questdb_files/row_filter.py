@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.arrow_filters import columns_of_filter, skipped_by_guarantees
 from xskip.questdb_files.pieces import Piece
-from xskip.standalone.arrow_filter import columns_of_filter, skipped_by_guarantees
 
 if TYPE_CHECKING:
     import pyarrow.dataset

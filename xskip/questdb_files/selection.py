@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import pyarrow as pa
 
+from xskip.arrow_filters import check_filter
 from xskip.errors import PredicateError
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.metadata_file import Column
@@ -17,7 +18,6 @@ from xskip.questdb_files.new_rows import NewRows, RowTokens
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.row_filter import RowFilter
 from xskip.questdb_files.snapshot import Snapshot
-from xskip.standalone.arrow_filter import check_filter
 
 if TYPE_CHECKING:
     import pyarrow.dataset

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.arrow_filters import columns_of_filter, skipped_by_guarantees
 from xskip.errors import DatasetError
 from xskip.quixlake.arrow_rows import COLUMNS, PLACE, SegmentRows, time_of
 from xskip.quixlake.avro_container import SegmentDamageError
@@ -24,7 +25,6 @@ from xskip.quixlake.new_messages import Part, is_fulfilled, undecided, within
 from xskip.quixlake.selected_rows import arrow_condition
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.topic_segments import TopicSegments
-from xskip.standalone.arrow_filter import columns_of_filter, skipped_by_guarantees
 
 __all__ = ["ArrowRead"]
 

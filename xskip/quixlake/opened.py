@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from xskip.arrow_filters import check_filter
 from xskip.errors import ArgumentError, PredicateError, did_you_mean, or_none, shown
 from xskip.paths import check_path
 from xskip.quixlake.arrow_read import ArrowRead
@@ -17,7 +18,6 @@ from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.location import arrow_location
 from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.topic_segments import TopicSegments
-from xskip.standalone.arrow_filter import check_filter
 
 if TYPE_CHECKING:
     import pyarrow.dataset
