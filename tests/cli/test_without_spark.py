@@ -17,7 +17,7 @@ from tests.helpers import index, write_files
 from xskip import BloomFilter, MinMax, NullCount, ValueList
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
-from xskip.cli.without_spark import NeedsSpark, files, open_without_spark, status
+from xskip.cli.spark_fallback import NeedsSpark, files, open_without_spark, status
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "a int, s string, d date, x double"

@@ -70,7 +70,7 @@ def of_index(
 
 def _shown(arguments: argparse.Namespace, find: Callable[[argparse.Namespace], object]) -> object | None:
     """Show and return a result without Spark, or return None if it needs Spark."""
-    from xskip.cli.without_spark import try_without_spark
+    from xskip.cli.spark_fallback import try_without_spark
 
     result = try_without_spark(find, arguments)
     if result is not None:
@@ -84,7 +84,7 @@ def opened(call: Callable[[OpenedIndex, argparse.Namespace], object]) -> Callabl
     """Return the function that calls an operation on an index that is opened without Spark."""
 
     def find(arguments: argparse.Namespace) -> object:
-        from xskip.cli.without_spark import open_without_spark
+        from xskip.cli.spark_fallback import open_without_spark
 
         return call(open_without_spark(arguments), arguments)
 
@@ -93,14 +93,14 @@ def opened(call: Callable[[OpenedIndex, argparse.Namespace], object]) -> Callabl
 
 def status_without_spark(arguments: argparse.Namespace) -> object:
     """Return the state of the index without Spark."""
-    from xskip.cli.without_spark import status
+    from xskip.cli.spark_fallback import status
 
     return status(arguments)
 
 
 def files_without_spark(arguments: argparse.Namespace) -> object:
     """Return the files that a predicate needs without Spark."""
-    from xskip.cli.without_spark import files
+    from xskip.cli.spark_fallback import files
 
     return files(arguments)
 
@@ -151,7 +151,7 @@ def _advice(index: SkippingIndex, arguments: argparse.Namespace) -> object:
 
 
 def _advice_without_spark(arguments: argparse.Namespace) -> object:
-    from xskip.cli.without_spark import NeedsSpark
+    from xskip.cli.spark_fallback import NeedsSpark
 
     for name in ("trial", "apply", "dry_run"):
         if getattr(arguments, name):
@@ -176,7 +176,7 @@ def migrate(arguments: argparse.Namespace) -> int:
     from xskip.api.catalog import migrate_all
     from xskip.cli.output import show
     from xskip.cli.sessions import opened_index, session
-    from xskip.cli.without_spark import demand_directory
+    from xskip.cli.spark_fallback import demand_directory
     from xskip.metadatastore.versions import CURRENT_VERSION
 
     version = CURRENT_VERSION if arguments.to is None else arguments.to
@@ -193,7 +193,7 @@ def migrate(arguments: argparse.Namespace) -> int:
 
 def list_all(arguments: argparse.Namespace) -> int:
     """Show the state of the indexes below a directory."""
-    from xskip.cli.without_spark import indexes_below, try_without_spark
+    from xskip.cli.spark_fallback import indexes_below, try_without_spark
 
     found = try_without_spark(indexes_below, arguments)
     if found is None:
@@ -211,7 +211,7 @@ def list_all(arguments: argparse.Namespace) -> int:
 def savings(arguments: argparse.Namespace) -> int:
     """Show what the queries of a history have skipped."""
     from xskip.cli.output import show
-    from xskip.cli.without_spark import savings_of, try_without_spark
+    from xskip.cli.spark_fallback import savings_of, try_without_spark
 
     found = try_without_spark(savings_of, arguments)
     if found is None:

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_process() -> int:
     """Run the command of this process, which then ends."""
-    from xskip.cli.without_spark import declare_command_process
+    from xskip.cli.spark_fallback import declare_command_process
 
     declare_command_process()
     return main()
