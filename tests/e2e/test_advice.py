@@ -363,7 +363,7 @@ def test_figures_of_a_history_are_those_of_a_day_of_all_drivers(spark: SparkSess
     past = 2 * 86_400_000
     earlier.update((kind, replace(sums, first=sums.first - past, last=sums.last - past)) for kind, sums in files.rows())
     moment = datetime.fromtimestamp(datetime.now(timezone.utc).timestamp() - past / 1000, timezone.utc)
-    HistoryWriter(files).write(earlier, moment, 30)
+    HistoryWriter(files).write(earlier, moment)
     again = {each.subject: each for each in made.advise(days=7, trial=FILES)}["bloomfilter(user)"]
     assert again.scans == 8
     assert again.saved_bytes == pytest.approx(8 * whole * share)

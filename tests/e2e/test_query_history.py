@@ -193,6 +193,23 @@ def test_rows_stay_until_the_store_takes_them(
     assert xskip.savings(spark, days=1).queries == 1
 
 
+def test_wrong_days_remove_no_day(spark: SparkSession, data: tuple[xskip.SkippingIndex, str], history: str) -> None:
+    """[REP-H-3]: the days are those of the session that ran the query."""
+    recorder = engine_of(spark).history
+    kept = Path(history) / "20200101"
+    kept.mkdir(parents=True)
+    (kept / "1-0-0.parquet").write_bytes(b"old")
+    spark.conf.set("spark.xskip.history.days", "365d")
+    spark.read.parquet(data[1]).filter("a > 85").collect()
+    recorder._record(is_last=False)
+    assert list(kept.iterdir())
+    spark.conf.set("spark.xskip.history.days", "365")
+    spark.read.parquet(data[1]).filter("a > 85").collect()
+    recorder._pending.clear()  # days are maintained once a day
+    recorder._record(is_last=False)
+    assert not kept.exists()
+
+
 @pytest.fixture
 def driver(tmp_path: Path, history: str) -> str:
     """Return a program that runs one query in a driver of its own."""
@@ -201,18 +218,21 @@ def driver(tmp_path: Path, history: str) -> str:
         import sys, xskip
         from pyspark.sql import SparkSession
         builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-        spark = builder.config("spark.xskip.history.location", {history!r}).getOrCreate()
+        builder.config("spark.hadoop.fs.viewfs.mounttable.default.link./history", "file:{history}")
+        location = "viewfs:///history" if sys.argv[2] == "stop, in Hadoop" else {history!r}
+        spark = builder.config("spark.xskip.history.location", location).getOrCreate()
         xskip.enable(spark)
         spark.read.parquet(sys.argv[1]).filter("a > 85").collect()
-        spark.stop() if sys.argv[2] == "stop" else None
+        spark.stop() if sys.argv[2].startswith("stop") else None
         """
     )
 
 
-@pytest.mark.parametrize("end", ["stop", "exit"])
+@pytest.mark.parametrize("end", ["stop", "stop, in Hadoop", "exit"])
 def test_another_driver_writes_its_queries_when_it_ends(
     spark: SparkSession, data: tuple[xskip.SkippingIndex, str], history: str, driver: str, end: str
 ) -> None:
+    Path(history).mkdir()
     subprocess.run([sys.executable, "-c", driver, data[1], end], check=True, capture_output=True, timeout=300)
     spark.read.parquet(data[1]).filter("a > 55").collect()
     sums = xskip.savings(spark, days=1)

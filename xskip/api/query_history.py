@@ -23,6 +23,6 @@ def history_of_session(engine: SparkEngine, location: str | os.PathLike[str] | N
         location = engine.settings.of(engine.session(), HISTORY)
         if not location:
             raise no_history(f"pass history=, or set {HISTORY.key} of the session to a directory")
-    engine.history.flush()
     directory = engine.hook.locations.qualified(check_path(location, "history"))
+    engine.history.flush(directory)
     return HistoryFiles(storage_for(engine.hook, directory), directory)

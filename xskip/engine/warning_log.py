@@ -8,12 +8,23 @@ import threading
 
 from xskip.metadatastore.location import IndexLocation
 
-__all__ = ["WarningLog"]
+__all__ = ["WarningLog", "without_numbers"]
 
 _log = logging.getLogger("xskip")
 _MAX_WARNINGS = 1024
 _SETTINGS = "spark.xskip"  # no directory has this name
 _NUMBERED = re.compile(r"\w*\d\w*")
+
+
+def without_numbers(problem: str) -> str:
+    """Return a problem without words that have digits, which do not distinguish problems.
+
+    The messages of stores contain request numbers and times.
+
+    >>> without_numbers("cannot read part-0 (request 7F3A)")
+    'cannot read #-# (request #)'
+    """
+    return _NUMBERED.sub("#", problem)
 
 
 class WarningLog:
@@ -27,8 +38,7 @@ class WarningLog:
     def warn_unused(self, location: IndexLocation, problem: str) -> None:
         """Warn that queries on a dataset read all files, unless the log has a warning about the same problem."""
         text = f"the index of {location.root} is not used, queries read all files: {problem}"
-        # The messages of stores contain request numbers and times, so words with digits do not distinguish problems.
-        self._warn((location.directory, location.root, _NUMBERED.sub("#", problem)), text)
+        self._warn((location.directory, location.root, without_numbers(problem)), text)
 
     def warn_driver_only(self, directory: str, rows: int, reason: str) -> None:
         """Warn that the driver prunes large metadata because no job can, unless the log has this warning."""
@@ -42,7 +52,7 @@ class WarningLog:
     def warn_history(self, location: str, problem: str) -> None:
         """Warn that the query history in a directory is not written, unless the log has a warning about the problem."""
         text = f"the query history in {location} is not written: {problem}"
-        self._warn((location, "history", _NUMBERED.sub("#", problem)), text)
+        self._warn((location, "history", without_numbers(problem)), text)
 
     def forget(self, directory: str) -> None:
         """Forget the warnings about the index in a directory, so that the log writes them again."""

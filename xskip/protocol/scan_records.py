@@ -82,6 +82,8 @@ class QueryRecord:
     session: str
     #: The directory of the query history that the session sets; empty without one.
     history: str
+    #: The number of days that the history keeps, as the session sets it; empty without one.
+    history_days: str
     #: Whether the session lets reports show the values of filters.
     shows_values: bool
     #: Milliseconds since the epoch.

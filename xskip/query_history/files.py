@@ -17,16 +17,16 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xskip.errors import StorageError
-from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.filesystem import PutInDoubtError, Storage, put_once
 from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
 
 __all__ = ["HistoryFiles", "HistoryWriter", "day_of"]
@@ -35,6 +35,9 @@ _log = logging.getLogger("xskip")
 _DAY = re.compile(r"\d{8}")
 _SUFFIX = ".parquet"
 _MERGED = "merged-"
+_OF_DAY = f"{_MERGED}day{_SUFFIX}"
+#: The names of files of a history. A history leaves all other files alone.
+_NAME = re.compile(r"(\d+-[0-9a-f]+-\d+|merged-(day|[0-9a-f]+-\d+))\.parquet")
 _REPLACES = b"xskip.replaces"
 #: The number of files of one driver and day from which on the driver merges them.
 _MAX_FILES = 20
@@ -59,11 +62,14 @@ def day_of(moment: datetime) -> str:
 @dataclass(frozen=True, slots=True)
 class _File:
     name: str
-    table: pa.Table
+    rows: tuple[tuple[ScanKind, ScanSums], ...]
+    replaces: frozenset[str]
 
-    @property
-    def replaces(self) -> frozenset[str]:
-        return frozenset(json.loads((self.table.schema.metadata or {}).get(_REPLACES, b"[]")))
+    @classmethod
+    def parse(cls, name: str, data: bytes) -> _File:
+        table = pq.read_table(io.BytesIO(data))
+        replaces = json.loads((table.schema.metadata or {}).get(_REPLACES, b"[]"))
+        return cls(name, tuple(HistoryRows.parse(table)), frozenset(replaces))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,72 +94,120 @@ class HistoryFiles:
         replaced = frozenset[str]().union(*(file.replaces for file in files))
         for file in files:
             if file.name not in replaced:
-                yield from HistoryRows.parse(file.table)
+                yield from file.rows
 
-    def read(self, day: str) -> list[_File]:
-        """Return the readable files of a day, also those that a merged file replaces."""
+    def read(self, day: str, driver: str = "") -> list[_File]:
+        """Return the readable files of a day or of a driver, also those that a merged file replaces."""
+        known: dict[str, _File | None] = {}
         for attempt in range(_ATTEMPTS):
             time.sleep(attempt * _PAUSE)
-            names = self._names(day)
+            names = self._names(day, driver)
             with suppress(FileNotFoundError):
-                files = [file for name in names if (file := self._file(day, name)) is not None]
+                for name in names:
+                    if name not in known:
+                        known[name] = self._file(day, name)
                 # A listing that a merge overtakes can have neither the merged file nor those that it replaces.
-                if attempt == _ATTEMPTS - 1 or self._names(day) == names:
-                    return files
+                now = set(self._names(day, driver))
+                if now.issuperset(names) and not any(name.startswith(_MERGED) for name in now.difference(names)):
+                    return [file for name in names if (file := known[name]) is not None]
         raise StorageError(
-            "files of the query history disappear while they are read", where=self._folder(day), hint="try again"
+            "files of the query history disappear while they are read", where=self.folder(day), hint="try again"
         )
 
-    def _names(self, day: str) -> list[str]:
-        names = sorted(entry.name for entry in self.storage.list(self._folder(day)))
-        return [name for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
+    def _names(self, day: str, driver: str = "") -> list[str]:
+        names = sorted(entry.name for entry in self.storage.list(self.folder(day)))
+        return [name for name in names if _NAME.fullmatch(name) and driver in name]
 
     def _file(self, day: str, name: str) -> _File | None:
         """Return a file, or None for one that is no file of a history; raise FileNotFoundError if it was removed."""
-        path = f"{self._folder(day)}/{name}"
+        path = f"{self.folder(day)}/{name}"
         data = self.storage.read(path)
         try:
-            return _File(name, pq.read_table(io.BytesIO(data)))
-        except (pa.ArrowException, OSError) as error:
+            return _File.parse(name, data)
+        except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
             _log.warning("xskip leaves out a file of the query history that cannot be read: %s: %s", path, error)
             return None
 
     def put(self, day: str, name: str, rows: HistoryRows, replaces: frozenset[str] = frozenset()) -> bool:
         """Write a file unless its name is taken, and return whether the file was written."""
-        table = rows.to_arrow().replace_schema_metadata({_REPLACES: json.dumps(sorted(replaces))})
-        target = io.BytesIO()
-        pq.write_table(table, target, compression="zstd")
-        return self.storage.put_if_absent(f"{self._folder(day)}/{name}", target.getvalue())
+        return self.storage.put_if_absent(f"{self.folder(day)}/{name}", encoded(rows, replaces))
 
     def merge(self, day: str, name: str, driver: str = "") -> None:
         """Merge the files of a day into one of a name; with a ``driver``, only its files."""
-        files = [file for file in self.read(day) if driver in file.name]
+        files = self.read(day, driver)
         replaced = frozenset[str]().union(*(file.replaces for file in files))
         rows = HistoryRows(_MAX_ROWS)
         for file in files:
             if file.name not in replaced:
-                rows.update(HistoryRows.parse(file.table))
+                rows.update(file.rows)
         names = frozenset(file.name for file in files)
-        if name not in names and self.put(day, name, rows, names):
-            self.storage.remove(f"{self._folder(day)}/{each}" for each in sorted(names))
+        if name in names or not self.put(day, name, rows, names):
+            return
+        if names.issubset(self._names(day)):
+            self._remove(day, names)
+        else:  # another merge has replaced them: this driver was suspended
+            self._remove(day, [name])
 
-    def maintain(self, now: datetime, days: int) -> None:
-        """Merge the files of each past day, and remove days that began more than a number of days ago."""
-        oldest, closed = day_of(now - timedelta(days=days)), day_of(now - _CLOSED_AFTER)
+    def maintain(self, now: datetime, days: int | None) -> None:
+        """Merge the files of each past day, and remove those of days that began more than a number of days ago.
+
+        None removes no day.
+        """
+        today, closed = now.astimezone(timezone.utc).date(), day_of(now - _CLOSED_AFTER)
         for day in self._days():
-            if day < oldest:
-                self.storage.remove_tree(self._folder(day))
-            elif day < closed:
-                present = [entry.name for entry in self.storage.list(self._folder(day))]
-                if len(present) > 1 and f"{_MERGED}day{_SUFFIX}" not in present:
-                    self.merge(day, f"{_MERGED}day{_SUFFIX}")
+            try:
+                if days is not None and (today - _date(day)).days > days:
+                    self._remove_day(day)
+                elif day < closed:
+                    self._merge_day(day)
+            except (StorageError, FileNotFoundError) as error:  # a later call tries again
+                _log.debug("xskip cannot tidy up the query history of %s: %s", day, error)
+
+    def _merge_day(self, day: str) -> None:
+        names = self._names(day)
+        if len(names) > 1 and _OF_DAY not in names:
+            self.merge(day, _OF_DAY)
+        elif len(names) > 1 and (merged := self._file(day, _OF_DAY)) is not None:  # what a killed merge has left
+            self._remove(day, merged.replaces.intersection(names))
+
+    def _remove_day(self, day: str) -> None:
+        self._remove(day, self._names(day))
+        folder = self.folder(day)
+        if not self.storage.list(folder) and not self.storage.directories(folder):
+            self.storage.remove_tree(folder)
+
+    def _remove(self, day: str, names: Iterable[str]) -> None:
+        self.storage.remove([f"{self.folder(day)}/{each}" for each in sorted(names)])
 
     def _days(self) -> list[str]:
         names = (path.rstrip("/").rpartition("/")[2] for path in self.storage.directories(self.location))
-        return sorted(name for name in names if _DAY.fullmatch(name))
+        return sorted(name for name in names if _is_day(name))
 
-    def _folder(self, day: str) -> str:
+    def folder(self, day: str) -> str:
+        """Return the folder of a day."""
         return f"{self.location.rstrip('/')}/{day}"
+
+
+def encoded(rows: HistoryRows, replaces: frozenset[str] = frozenset()) -> bytes:
+    """Return the bytes of a file that counts in place of others."""
+    table = rows.to_arrow().replace_schema_metadata({_REPLACES: json.dumps(sorted(replaces))})
+    target = io.BytesIO()
+    pq.write_table(table, target, compression="zstd")
+    return target.getvalue()
+
+
+def _date(day: str) -> date:
+    return date(int(day[:4]), int(day[4:6]), int(day[6:]))
+
+
+def _is_day(name: str) -> bool:
+    if not _DAY.fullmatch(name):
+        return False
+    try:
+        _date(name)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -165,21 +219,47 @@ class HistoryWriter:
     _day: str = ""
     _number: int = 0
     _count: int = 0
+    #: A file that the storage may have written. Its rows are in no other file.
+    _in_doubt: tuple[str, bytes] | None = None
 
-    def write(self, rows: HistoryRows, now: datetime, days: int) -> None:
-        """Write rows as a new file, and tidy up: the driver's own files of the day, and once a day all others."""
+    def write(self, rows: HistoryRows, now: datetime) -> None:
+        """Write rows as a new file, or raise an error if they are certainly not written.
+
+        A file whose writing is in doubt is written again by the next call.
+        """
+        self.settle()
         day = day_of(now)
         self._number += 1
         name = f"{int(now.timestamp() * 1000)}-{self._driver}-{self._number}{_SUFFIX}"
-        if not self.files.put(day, name, rows):
-            raise StorageError("the name of a new file is taken", where=f"{self.files.location}/{day}/{name}")
-        is_new_day, self._day = day != self._day, day
-        self._count = 1 if is_new_day else self._count + 1
+        self._in_doubt = f"{self.files.folder(day)}/{name}", encoded(rows)
         try:
-            if is_new_day:
-                self.files.maintain(now, days)
-            elif self._count >= _MAX_FILES:
+            self.settle()
+        except PutInDoubtError as error:
+            _log.debug("xskip writes a file of the query history again: %s", error)
+        except StorageError:
+            self._in_doubt = None
+            raise
+        self._count += 1
+
+    def settle(self) -> None:
+        """Write the file again whose writing is in doubt, if there is one."""
+        if self._in_doubt is not None:
+            path, data = self._in_doubt
+            if not put_once(self.files.storage, path, data):
+                raise StorageError("the name of a new file is taken", where=path)
+            self._in_doubt = None
+
+    def tidy(self, now: datetime, days: int | None) -> None:
+        """Merge the driver's own files of the day if they are many, and once a day maintain all other days."""
+        day = day_of(now)
+        is_new_day, self._day = day != self._day, day
+        if is_new_day:
+            self._count = 1
+            self.files.maintain(now, days)
+        elif self._count >= _MAX_FILES:
+            self._count = 1
+            self._number += 1
+            try:
                 self.files.merge(day, f"{_MERGED}{self._driver}-{self._number}{_SUFFIX}", self._driver)
-                self._count = 1
-        except (StorageError, FileNotFoundError) as error:  # the rows are written; a later call tidies up
-            _log.debug("xskip cannot tidy up the query history: %s", error)
+            except (StorageError, FileNotFoundError) as error:  # a later call merges them
+                _log.debug("xskip cannot merge files of the query history: %s", error)

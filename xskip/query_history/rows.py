@@ -153,16 +153,23 @@ class HistoryRows:
 
 
 def _members(value: ScanKind | ScanSums) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return {each.name: _encodable(getattr(value, each.name)) for each in fields(value)}
 
 
 def _stored(condition: Condition) -> dict[str, Any]:
-    return {name: getattr(condition, name) for name in _CONDITION.names}
+    return {name: _encodable(getattr(condition, name)) for name in _CONDITION.names}
 
 
 def _condition(members: Mapping[str, Any]) -> Condition:
     found = dict(members)
     return Condition(found["operand"], tuple(found["kinds"]), found["is_expression"], found["is_answered"])
+
+
+def _encodable(value: Any) -> Any:
+    """Return a text, or the texts of a value, without lone surrogates, which no file can have."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return tuple(_encodable(each) for each in value) if isinstance(value, tuple) else value
 
 
 def _parsed(kind: Any, row: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,14 +13,14 @@ from datetime import datetime, timezone
 
 from xskip.engine.decision import ScanTrace
 from xskip.engine.usage import columns_without_index, ruled_out_by_indexes
-from xskip.engine.warning_log import WarningLog
+from xskip.engine.warning_log import WarningLog, without_numbers
 from xskip.expressions.shown_values import text_with_values
 from xskip.metadatastore.writers import Writer, present_writer
 from xskip.protocol.scan_records import ExecutedScan, QueryRecord, ScanRecord
 from xskip.query_history.files import HistoryFiles, HistoryWriter
 from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
 from xskip.results.index_usage import Condition
-from xskip.settings import HISTORY
+from xskip.settings import HISTORY, HISTORY_DAYS
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 
@@ -38,6 +39,8 @@ _MAX_CHARACTERS = 2000
 class _Pending:
     writer: HistoryWriter
     rows: HistoryRows
+    #: The number of days that the history keeps; None if the setting is wrong, so that no day is removed.
+    days: int | None
 
 
 @dataclass(slots=True)
@@ -49,24 +52,27 @@ class HistoryRecorder:
     """
 
     hook: Hook
-    #: Returns the number of days that the history keeps.
-    days: Callable[[], int]
     trace: Callable[[int], ScanTrace | None]
     warnings: WarningLog
     _pending: dict[str, _Pending] = field(default_factory=dict)
     _taken: int = 0
-    _written: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
-    #: Guards all state. A thread that holds it calls the JVM and the storage, and takes no other lock of the engine.
+    #: When the recorder was started, in milliseconds since the epoch: another process has recorded the queries before.
+    _started_ms: float = 0.0
+    _written: float = field(default_factory=time.monotonic)
+    #: Guards the rows. A thread that holds it calls the JVM and the storage, and takes no other lock of the engine.
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    #: Guards the thread. A query that Spark plans can start it, and waits for nothing under this lock.
+    _starting: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
         """Start the thread unless it runs; it records the queries that end from now on."""
-        with self._lock:
+        with self._starting:
             if self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._run, name="xskip query history", daemon=True)
+        self._started_ms = time.time() * 1000
         self._thread.start()
         atexit.register(self.stop)
 
@@ -76,12 +82,13 @@ class HistoryRecorder:
         if self._thread is not None:
             self._thread.join(_TAKE_SECONDS)
 
-    def flush(self) -> None:
-        """Write the rows of all queries that have ended; raise an error if a history cannot be written."""
+    def flush(self, location: str | None = None) -> None:
+        """Write the rows of the queries that have ended to a history; None is all. Raise an error if one fails."""
         with self._lock:
             self._take()
-            for location in list(self._pending):
-                self._write(location)
+            for pending in self._pending.values():
+                if location in (None, pending.writer.files.location):
+                    self._write(pending)
 
     def _run(self) -> None:
         while not self._stop.wait(_TAKE_SECONDS):
@@ -95,13 +102,15 @@ class HistoryRecorder:
                 self._take()
             except Exception as error:  # noqa: BLE001 - the JVM can end at any moment
                 _log.debug("xskip cannot take the queries for their history: %s", error)
-            now = datetime.now(timezone.utc)
-            if not is_last and (now - self._written).total_seconds() < _WRITE_SECONDS:
-                return
-            self._written = now
-            for location in list(self._pending):
+            writes = is_last or time.monotonic() - self._written >= _WRITE_SECONDS
+            if writes:
+                self._written = time.monotonic()
+            for location, pending in list(self._pending.items()):
                 try:
-                    self._write(location)
+                    if writes:
+                        self._write(pending)
+                    if not is_last:  # a driver that ends waits for no merge
+                        pending.writer.tidy(datetime.now(timezone.utc), pending.days)
                 except Exception as error:  # noqa: BLE001 - a query never fails because of xskip
                     self.warnings.warn_history(location, str(error))
 
@@ -112,23 +121,24 @@ class HistoryRecorder:
                 self._add(query)
 
     def _add(self, query: QueryRecord) -> None:
-        if not query.history or HISTORY.error(query.history) is not None:
+        if not query.history or query.ended_ms < self._started_ms or HISTORY.error(query.history) is not None:
             return
         pending = self._pending.get(query.history)
         if pending is None:
             location = self.hook.locations.qualified(query.history)
             files = HistoryFiles(storage_for(self.hook, location), location)
-            pending = self._pending[query.history] = _Pending(HistoryWriter(files), HistoryRows(_MAX_ROWS))
+            pending = _Pending(HistoryWriter(files), HistoryRows(_MAX_ROWS), None)
+            self._pending[query.history] = pending
+        pending.days = None if HISTORY_DAYS.error(query.history_days) else HISTORY_DAYS.of(query.history_days)
         author = present_writer()
         for position, (kind, sums) in enumerate(self._scans(query, author)):
             pending.rows.add(kind, sums if position == 0 else replace(sums, queries=0))
 
-    def _write(self, location: str) -> None:
-        pending = self._pending[location]
-        if not len(pending.rows):
-            return
-        pending.writer.write(pending.rows, datetime.now(timezone.utc), self.days())
-        pending.rows = HistoryRows(_MAX_ROWS)
+    def _write(self, pending: _Pending) -> None:
+        pending.writer.settle()
+        if len(pending.rows):
+            pending.writer.write(pending.rows, datetime.now(timezone.utc))
+            pending.rows = HistoryRows(_MAX_ROWS)
 
     def _scans(self, query: QueryRecord, author: Writer) -> Iterator[tuple[ScanKind, ScanSums]]:
         for scan in query.scans:
@@ -139,7 +149,7 @@ class HistoryRecorder:
 
     def _unanswered(self, query: QueryRecord, scan: ExecutedScan, author: Writer) -> tuple[ScanKind, ScanSums]:
         dataset = self.hook.locations.normalized(scan.path) if scan.path else scan.table
-        problem = scan.refusal or scan.off
+        problem = _bounded(scan.refusal or scan.off)
         kind = ScanKind(dataset, scan.format, None, problem, user=author.user, application=author.application)
         ended = query.ended_ms
         return kind, ScanSums(ended, ended, 1, 1, scan.files, scan.bytes, scan.files, scan.bytes, 0.0)
@@ -152,7 +162,7 @@ class HistoryRecorder:
             request.root,
             request.format,
             _predicate(trace, query),
-            trace.problem if trace else "",
+            _bounded(trace.problem) if trace else "",
             tuple(sorted(trace.indexes)) if trace else (),
             tuple(names),
             tuple(sorted(columns_without_index(trace))) if trace else (),
@@ -170,6 +180,11 @@ def _conditions(trace: ScanTrace | None, query: QueryRecord) -> tuple[Condition,
     """Return what a scan asks of columns and expressions, the latter with literals only if reports show values."""
     found = trace.conditions if trace else ()
     return tuple(sorted(set(found if query.shows_values else (each.without_values() for each in found))))
+
+
+def _bounded(problem: str) -> str:
+    """Return a problem without numbers of requests and times, so that the history has few of them."""
+    return without_numbers(problem)[:_MAX_CHARACTERS]
 
 
 def _predicate(trace: ScanTrace | None, query: QueryRecord) -> str | None:

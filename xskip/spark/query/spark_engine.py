@@ -12,7 +12,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.writers import declare_application
 from xskip.protocol.file_table import FileTable
-from xskip.settings import HISTORY, HISTORY_DAYS, METADATA_BYTES
+from xskip.settings import HISTORY, METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
@@ -91,18 +91,13 @@ class SparkEngine(Engine):
         self.hook = hook
         self.settings = platform.settings
         self.jobs = platform.jobs
-        self.history = HistoryRecorder(hook, self._history_days, self.trace, self.warnings)
+        self.history = HistoryRecorder(hook, self.trace, self.warnings)
 
     def warn_settings(self, configured: Mapping[str, str]) -> None:
         """Warn about wrong settings of a session, and record its queries if it sets a place for their history."""
         super().warn_settings(configured)
         if HISTORY.key in configured or self.settings.process_wide(HISTORY.key):
             self.history.start()
-
-    def _history_days(self) -> int:
-        return (
-            HISTORY_DAYS.default if self.jobs.spark is None else self.settings.or_default(self.jobs.spark, HISTORY_DAYS)
-        )
 
     def session(self) -> SparkSession:
         """Return the latest session."""
@@ -137,12 +132,18 @@ def engine_of(spark: SparkSession) -> SparkEngine:
         engine = _engines.get(id(hook))
         if engine is None:
             engine = SparkEngine(hook)
+            _declare_application(spark)
             engine.jobs.spark = spark
-            context = spark.sparkContext
-            declare_application(context.sparkUser(), f"{context.appName} ({context.applicationId})", spark.version)
             hook.connect(engine.answer)
             hook.connect_extensions(engine.session, extension_answers(hook, engine.session))
             _engines.clear()
             _engines[id(hook)] = engine
+        elif engine.jobs.spark is None or engine.jobs.spark.sparkContext is not spark.sparkContext:
+            _declare_application(spark)  # a program can stop its context and start another one
         engine.jobs.spark = spark
     return engine
+
+
+def _declare_application(spark: SparkSession) -> None:
+    context = spark.sparkContext
+    declare_application(context.sparkUser(), f"{context.appName} ({context.applicationId})", spark.version)

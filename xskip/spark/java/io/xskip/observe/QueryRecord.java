@@ -21,6 +21,7 @@ final class QueryRecord implements Json.Value {
   private final long execution;
   private final String session;
   private final String history; // the directory of the history, or an empty text
+  private final String historyDays;
   private final boolean showsValues;
   private final long endMs;
   private final double seconds;
@@ -35,7 +36,8 @@ final class QueryRecord implements Json.Value {
     execution = event.executionId();
     session = SparkCompat.sessionId(event.qe().sparkSession());
     SQLConf conf = SparkCompat.conf(event.qe().sparkSession());
-    history = SkippingSettings.value(conf, "spark.xskip.history.location", "");
+    history = SkippingSettings.value(conf, "spark.xskip.history.location", "").trim();
+    historyDays = SkippingSettings.value(conf, "spark.xskip.history.days", "");
     showsValues =
         Boolean.parseBoolean(SkippingSettings.value(conf, "spark.xskip.report.values", "").trim())
             && conf.getConfString(REDACTION, "").isEmpty();
@@ -71,6 +73,7 @@ final class QueryRecord implements Json.Value {
     json.writeNumberField("execution", execution);
     json.writeStringField("session", session);
     json.writeStringField("history", history);
+    json.writeStringField("history_days", historyDays);
     json.writeBooleanField("shows_values", showsValues);
     json.writeNumberField("ended_ms", endMs);
     json.writeNumberField("seconds", seconds);

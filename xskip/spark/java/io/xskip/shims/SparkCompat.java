@@ -29,6 +29,8 @@ import scala.collection.immutable.Seq;
 
 /** Access to parts of Spark that differ between its versions, and to the running context. */
 public final class SparkCompat {
+  private static volatile Configuration lastConf;
+
   private SparkCompat() {}
 
   /** Returns the files of an index that partition filters leave. */
@@ -193,13 +195,19 @@ public final class SparkCompat {
     return (MetricsSystem) method.invokeWithArguments(Collections.singletonList(env));
   }
 
-  /** Returns the Hadoop configuration of the running context; fails if none runs. */
+  /**
+   * Returns the Hadoop configuration of the running context, or of the last one if none runs: the
+   * history of queries is written after a program has stopped its context.
+   */
   public static Configuration hadoopConf() {
     SparkContext context = context();
-    if (context == null) {
-      throw new IllegalStateException("the Spark context was stopped");
+    if (context != null) {
+      lastConf = context.hadoopConfiguration();
     }
-    return context.hadoopConfiguration();
+    if (lastConf == null) {
+      throw new IllegalStateException("no Spark context has run");
+    }
+    return lastConf;
   }
 
   /**
