@@ -372,6 +372,45 @@ def test_figures_of_a_history_are_those_of_a_day_of_all_drivers(spark: SparkSess
     assert [(each.subject, each.scans) for each in opened] == [("lower(name)", 8), ("user", 8)]
 
 
+def test_a_history_shows_literals_only_where_reports_show_values(spark: SparkSession, path: str, history: str) -> None:
+    """[REP-V-1] [REP-H-2]: another session has recorded them."""
+    made = index(spark, path, [MinMax("day")])
+    spark.conf.set("spark.xskip.report.values", "true")
+    run(spark, path, times("pmod(user, 7) = {v}"))
+    assert [each.subject for each in made.advise(history=history)] == ["pmod(user, 7L)"]
+    spark.conf.unset("spark.xskip.report.values")
+    assert [each.subject for each in made.advise(history=history)] == ["user"]
+    assert [each.subject for each in xskip.open_index(path).advise(history=history)] == ["user"]
+
+
+def test_columns_in_an_encrypted_expression_are_secret(spark: SparkSession, path: str, history: str) -> None:
+    """[REP-V-2]: neither reports nor the history show values of the column."""
+    spark.conf.set("spark.xskip.encryption.footer.key", "f")
+    spark.conf.set("spark.xskip.report.values", "true")
+    xskip.use_kms(xskip.LocalKms({label: label.encode() * 16 for label in ("f", "k")}))
+    try:
+        index(spark, path, [MinMax("day"), ValueList("lower(name)", expression=True, key_label="k")])
+        spark.read.parquet(path).filter("name = 'ANNA-42' AND day < 4242").collect()
+        engine_of(spark).history.flush()
+        ((kind, _),) = HistoryFiles(LocalStorage(), history).rows()
+        for text in (str(kind), str(xskip.last_report(spark))):
+            assert "42" in text
+            assert "ANNA" not in text
+    finally:
+        xskip.use_kms(None)
+
+
+def test_scans_that_asked_no_index_do_not_count(spark: SparkSession, path: str, history: str) -> None:
+    """[REP-H-4] [REP-S-2]: nobody knows what the index would have ruled out for them."""
+    made = index(spark, path, [MinMax("noise")])
+    spark.conf.set("spark.xskip.enabled", "false")
+    run(spark, path, times("day = {v}", 12))
+    spark.conf.set("spark.xskip.enabled", "true")
+    run(spark, path, times("noise > {v}", 3))
+    advice = made.advise(history=history)
+    assert (advice.scans, xskip.savings(spark, days=1).queries) == (3, 15)
+
+
 def test_a_history_of_the_first_release_names_columns(spark: SparkSession, path: str, history: str) -> None:
     """[REP-H-2] Its files have no column of conditions."""
     made = index(spark, path, [MinMax("day")])

@@ -205,9 +205,10 @@ def _missing_index(storage: Storage, location: IndexLocation) -> str:
 
 
 def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
-    """Return the columns with an encrypted index, in lower case."""
-    encrypted = (definition.columns for definition, _ in snapshot.indexes if definition.key_label is not None)
-    return frozenset(column.lower().replace("`", "") for columns in encrypted for column in columns)
+    """Return the columns with an encrypted index, also those in expressions, in lower case."""
+    encrypted = [definition for definition, _ in snapshot.indexes if definition.key_label is not None]
+    names = {column.lower().replace("`", "") for each in encrypted for column in each.columns}
+    return frozenset(names | {".".join(path).lower() for each in encrypted for path in each.paths})
 
 
 def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:

@@ -15,7 +15,13 @@ __all__ = ["SCHEMA", "HistoryRows", "ScanKind", "ScanSums"]
 _INSTANT = pa.timestamp("ms", tz="UTC")
 _TEXTS = pa.list_(pa.string())
 _CONDITION = pa.struct(
-    [("operand", pa.string()), ("kinds", _TEXTS), ("is_expression", pa.bool_()), ("is_answered", pa.bool_())]
+    [
+        ("operand", pa.string()),
+        ("kinds", _TEXTS),
+        ("is_expression", pa.bool_()),
+        ("is_answered", pa.bool_()),
+        ("column", pa.string()),
+    ]
 )
 #: The columns of the Parquet files. Rules: [REP-H-2].
 SCHEMA = pa.schema(
@@ -162,7 +168,9 @@ def _stored(condition: Condition) -> dict[str, Any]:
 
 def _condition(members: Mapping[str, Any]) -> Condition:
     found = dict(members)
-    return Condition(found["operand"], tuple(found["kinds"]), found["is_expression"], found["is_answered"])
+    return Condition(
+        found["operand"], tuple(found["kinds"]), found["is_expression"], found["is_answered"], found["column"]
+    )
 
 
 def _encodable(value: Any) -> Any:

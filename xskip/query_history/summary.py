@@ -54,7 +54,7 @@ def usage_of(
         if kind.dataset != dataset:
             continue
         useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
-        if kind.present and frozenset(kind.present) != texts:
+        if frozenset(kind.present) != texts or kind.problem:  # also a scan that asked no index
             continue
         scans += sums.scans
         first = sums.first if first is None else min(first, sums.first)

@@ -175,6 +175,8 @@ class OpenedIndex:
     def advise(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> AdviceList:
         """Return advice on the indexes, as :meth:`xskip.SkippingIndex.advise` without a trial. Only Spark applies it.
 
+        Literals in expressions of recorded queries are not shown, because only a session says whether they may be.
+
         Parameters
         ----------
         history : str or os.PathLike, optional
@@ -196,7 +198,7 @@ class OpenedIndex:
         from xskip.inspection.advise import advise
 
         snapshot = self.snapshot
-        return advise(snapshot, self.location.root, self._usage(snapshot, history, days))
+        return advise(snapshot, self.location.root, self._usage(snapshot, history, days).without_values())
 
     def _usage(self, snapshot: Snapshot, location: str | os.PathLike[str] | None, days: int | None) -> DatasetUsage:
         """Return how the queries of a history have used the index; nothing without a history."""
