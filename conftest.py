@@ -98,7 +98,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "256")  # a job has a task for each directory
-        .config("spark.sql.ui.explainMode", "simple")  # each query has a description of its plan for the UI
         .config("spark.broadcast.blockSize", "64k")  # the size of a buffer, which most broadcasts do not fill
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
