@@ -35,7 +35,7 @@ class TokenForm:
 
     def data(self, text: object, argument: str, where: str) -> bytes:
         """Return the data of a token, which is the value of an argument of a read of some place."""
-        found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        found = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None  # as read from a file
         if found is None or found[1] != self.name:
             raise PredicateError(
                 f"{argument} is no token of this kind of data", where=where, found=shown(text)[:60],
