@@ -13,7 +13,7 @@ from xskip.errors import PredicateError, shown
 
 __all__ = ["TokenForm"]
 
-_TEXT = re.compile(r"([a-z]+)([0-9]+)-([A-Za-z0-9_-]*)")
+_TEXT = re.compile(r"([a-z]+)([0-9]{1,9})-([A-Za-z0-9_-]*)")
 _DIGEST_BYTES = 8
 _MAX_BYTES = 1 << 30
 

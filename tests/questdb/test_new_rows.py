@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from xskip.errors import DatasetError, PredicateError
 from xskip.questdb_files import Table
+from xskip.questdb_files.table_state import Ending, TableState
 from xskip.token_text import TokenForm
 
 _DAY = 86_400_000_000
@@ -406,6 +408,22 @@ def test_a_loop_while_a_server_writes(each_server: Server) -> None:
     found += table.new_rows(saved).to_arrow("x")["x"].to_pylist()
     assert found == list(range(1, 39 * 50 + 6))
     assert reads > 3
+
+
+@pytest.mark.parametrize("other", [Ending(1, 0), Ending(0, 1)])
+def test_a_partition_that_has_grown_from_other_rows(grown: Grown, other: Ending) -> None:
+    """[QDB-TK-4]: a table was restored from a copy, and has got other rows than those of the token since."""
+    token = grown.table.token()
+    state = TableState.parse(token, "since", "")
+    last = max(state.partitions)
+    ending = state.partitions[last].ending
+    assert ending is not None
+    wrong = Ending(ending.time - other.time, ending.before - other.before)
+    partitions = state.partitions | {last: replace(state.partitions[last], ending=wrong)}
+    added = grown.insert(last + _DAY // 2)
+    assert numbers(grown.table.new_rows(token)) == added
+    with pytest.raises(DatasetError, match="other rows than the token"):
+        grown.table.new_rows(replace(state, partitions=partitions).text()).to_arrow()
 
 
 def test_tokens_that_are_not_right(grown: Grown, tmp_path: Path) -> None:

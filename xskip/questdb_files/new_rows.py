@@ -178,7 +178,9 @@ class _Side:
             if now.rows == then.rows:  # converted, split or joined
                 return _Held(then.rows)
         if is_longer and self.state.partition_version == self._now.partition_version:
-            return _Held(then.rows)
+            # A table that was restored to an earlier transaction, and has got other rows since, can look the same.
+            other = self._failure(start, "a partition has other rows than the token has of it")
+            return _Held(then.rows, then.ending, other)
         failure = self._failure(start, "rows were merged between those of a partition after the token")
         if then.ending is None:
             raise failure

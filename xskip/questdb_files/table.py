@@ -191,7 +191,7 @@ class Table:
         return read_batches(self.place, selection, batch_rows, frozen=self._frozen)
 
     def token(self) -> str:
-        """Return a token of what the table has now, from which a later read goes on, see :meth:`new_rows`.
+        """Return a token of what the table has now, from which a later read goes on.
 
         Returns
         -------
