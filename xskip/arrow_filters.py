@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from xskip.errors import PredicateError
 
-__all__ = ["check_filter", "columns_of_filter", "skipped_by_guarantees"]
+__all__ = ["check_filter", "columns_of_filter", "rows_of_filter", "skipped_by_guarantees"]
 
 
 def check_filter(expression: Any, schema: pa.Schema, *, where: str | None = None) -> None:
@@ -22,6 +22,17 @@ def check_filter(expression: Any, schema: pa.Schema, *, where: str | None = None
         raise PredicateError(
             "the filter does not fit the columns", where=where, found=f"{expression}: {reason}",
             expected=f"an expression on some of {', '.join(schema.names)}, such as pyarrow.compute.field('x') > 5",
+        ) from error  # fmt: skip
+
+
+def rows_of_filter(expression: Any, table: pa.Table, *, where: str) -> pa.Table:
+    """Return the rows for which an expression is TRUE, or raise an error for rows of which it has no value."""
+    try:
+        return table.filter(expression)
+    except pa.ArrowException as error:  # such as a division by zero
+        raise PredicateError(
+            "the filter fails for a row", where=where, found=f"{expression}: {str(error).splitlines()[0]}",
+            hint="whether such rows are read depends on what is skipped: write a filter that has a value for each row",
         ) from error  # fmt: skip
 
 

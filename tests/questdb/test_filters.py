@@ -117,6 +117,15 @@ def test_a_filter_that_does_not_fit(table: xskip.questdb.Table, wrong: Any, foun
         assert "v" in text
 
 
+def test_a_filter_that_fails_for_a_row(table: xskip.questdb.Table) -> None:
+    """[QDB-FE-1]: the error comes where the row is read."""
+    divided = pc.divide(pc.scalar(1), pc.coalesce(field("i"), pc.scalar(0))) > 0
+    with pytest.raises(PredicateError, match=r"the filter fails for a row .*divide by zero"):
+        table.to_arrow("ts", filter=divided)
+    with pytest.raises(PredicateError, match=r"the filter fails for a row .*divide by zero"):
+        table.to_batches("ts", filter=divided).read_all()
+
+
 def test_rows_that_come_while_batches_are_read(server: Server) -> None:
     """[QDB-FE-3]: the filter goes on with the columns and rows of the call."""
     name = create_numbers(server, "filtered", rows=300)

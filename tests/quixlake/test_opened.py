@@ -360,3 +360,11 @@ def test_spark_is_not_imported(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert ran.stdout == "1 24\n"
+
+
+def test_a_filter_that_fails_for_a_message(tmp_path: Path) -> None:
+    """[QLK-AR-2]: the error names the segment."""
+    hourly(tmp_path)
+    divided = pc.divide(pc.scalar(1), pc.field("offset") * 0) > 0
+    with pytest.raises(PredicateError, match=r"the filter fails for a row .*_off_0_3\.avro.*; found: .*divide by zero"):
+        xskip.quixlake.open(tmp_path).to_arrow("t", filter=divided)

@@ -41,10 +41,6 @@ class RowFilter:
         skipped = skipped_by_guarantees(self.expression, self.schema, [self._guarantee(piece) for piece in pieces])
         return [pieces[i] for i in np.flatnonzero(~skipped)]
 
-    def rows(self, table: pa.Table) -> pa.Table:
-        """Return the rows for which the expression is TRUE."""
-        return table.filter(self.expression)
-
     def _guarantee(self, piece: Piece) -> pyarrow.dataset.Expression:
         """Return a condition that is TRUE of all rows of a piece."""
         condition, column = pc.scalar(True), pc.field(self.timestamp)

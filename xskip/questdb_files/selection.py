@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import pyarrow as pa
 
-from xskip.arrow_filters import check_filter
+from xskip.arrow_filters import check_filter, rows_of_filter
 from xskip.errors import PredicateError
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.metadata_file import Column
@@ -64,7 +64,9 @@ class Chosen:
 
     def rows(self, table: pa.Table) -> pa.Table:
         """Return the rows of a table with the columns that the filter keeps."""
-        return table if self.filter is None else self.filter.rows(table)
+        if self.filter is None:
+            return table
+        return rows_of_filter(self.filter.expression, table, where=str(self.snapshot.place.data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.arrow_filters import columns_of_filter, skipped_by_guarantees
+from xskip.arrow_filters import columns_of_filter, rows_of_filter, skipped_by_guarantees
 from xskip.errors import DatasetError
 from xskip.quixlake.arrow_rows import COLUMNS, PLACE, SegmentRows, time_of
 from xskip.quixlake.avro_container import SegmentDamageError
@@ -103,7 +103,7 @@ class ArrowRead:
             if self.selection.distinct_offsets:
                 found = (copies if segment["compared"] else _Copies()).removed(found)
             if segment["is_read"]:
-                yield self._selected(found)
+                yield self._selected(found, f"{self.listing.store.uri}/{segment['path']}")
 
     def _decoded(self, segments: list[tuple[dict[str, Any], Part]]) -> Iterator[tuple[dict[str, Any], Part, pa.Table]]:
         """Yield segments with their parts and all their messages."""
@@ -137,12 +137,12 @@ class ArrowRead:
                 "a segment was removed after its listing", where=uri, hint="read the topic again"
             ) from error
 
-    def _selected(self, table: pa.Table) -> pa.Table:
+    def _selected(self, table: pa.Table, uri: str) -> pa.Table:
         conditions = self.selection.conditions
         if conditions:
             table = table.filter(reduce(pc.and_kleene, (arrow_condition(each, table) for each in conditions)))
         if self.expression is not None:
-            table = table.filter(self.expression)
+            table = rows_of_filter(self.expression, table, where=uri)
         return table.select(self.columns)
 
     def _skipped(self, segments: pa.Table) -> _Mask:
