@@ -22,7 +22,7 @@ def without_numbers(problem: str) -> str:
     The messages of stores contain request numbers and times.
 
     >>> without_numbers("cannot read part-0 (request 7F3A)")
-    'cannot read #-# (request #)'
+    'cannot read part-# (request #)'
     """
     return _NUMBERED.sub("#", problem)
 
