@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -101,6 +102,26 @@ def test_a_status_names_unreadable_files_until_they_change(spark: SparkSession, 
         (Path(path) / f"{name}.parquet").unlink()
     assert made.status().unreadable == ()
     assert made.status().missing == 0
+
+
+def test_a_file_that_stays_unreadable_makes_no_commits(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-C-29] A refresh that finds what the record says leaves the record, whose history would fill with copies."""
+    path = write_files(spark, tmp_path / "data", "x int", FILES)
+    spoil(path, "p=1/a", "parquet")
+    made = SkippingIndex.for_path(spark, path)
+    made.create([MinMax("x")], on_error="skip")
+    (created,) = made.history()
+    for _ in range(2):
+        result = made.refresh(on_error="skip")
+        assert (result.added, result.removed, result.unchanged) == (0, 0, 2)
+        assert [name.rpartition("/")[2] for name in result.failed] == ["a.parquet"]
+        ensured = made.ensure([MinMax("x")], on_error="skip")
+        assert [name.rpartition("/")[2] for name in ensured.failed] == ["a.parquet"]
+    assert list(made.history()) == [created]
+    os.utime(Path(path) / "p=1" / "a.parquet", (1, 1))
+    made.refresh(on_error="skip")
+    made.refresh(on_error="skip")
+    assert [commit.operation for commit in made.history()] == ["create", "refresh"]
 
 
 def test_records_of_encrypted_indexes_do_not_name_unreadable_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -109,6 +109,9 @@ class Build:
         lost = len(self.failed)
         collector = collector_of(self.engine, self.source, listed, self.planned, self.collected.costs)
         self._collect_all(collector, fresh, scratch, started)
+        if ours and not (self.rewrites or gone or lost or self._files) and self._is_noted(ours):
+            failed = tuple(self.failed)
+            return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started, failed))
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self.add(collector.collect(fresh[:0]), scratch)
         added = len(fresh) - (len(self.failed) - lost)
@@ -220,6 +223,14 @@ class Build:
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
         """Return the notes of the earlier builds of the index."""
         return snapshot.record.notes if snapshot and snapshot.record else BuildNotes()
+
+    def _is_noted(self, snapshot: Snapshot) -> bool:
+        """Return whether the record of a snapshot names the unreadable files that a new record would name."""
+        before = self.notes_before(snapshot)
+        after = before.after({}, self._unreadable())
+        # The reasons of stores contain request numbers.
+        named, found = ({each._replace(reason="") for each in notes.unreadable} for notes in (before, after))
+        return named == found
 
     def _unreadable(self) -> list[UnreadableFile]:
         """Return the files that could not be read, unless the metadata are encrypted: then their names are secret."""
