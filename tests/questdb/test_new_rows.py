@@ -243,11 +243,124 @@ def test_partitions_that_are_attached_again(grown: Grown) -> None:
     token = grown.table.token()
     grown.run("alter table {t} detach partition list '1970-01-02'")
     assert numbers(grown.table.new_rows(token)) == []
-    (folder,) = grown.server.folder(grown.name).glob("*.detached")
-    folder.rename(folder.with_suffix(".attachable"))
-    grown.run("alter table {t} attach partition list '1970-01-02'")
+    attach(grown, "1970-01-02")
     with pytest.raises(DatasetError, match=r"dropped and written again .*partition 1970-01-02"):
         grown.table.new_rows(token).to_arrow()
+
+
+def attach(grown: Grown, day: str) -> None:
+    """Attach the partition that was detached."""
+    (folder,) = grown.server.folder(grown.name).glob("*.detached")
+    folder.rename(folder.with_suffix(".attachable"))
+    grown.run(f"alter table {{t}} attach partition list '{day}'")
+
+
+ATTACHED = r"attached after the token.*partition 1970-01-02.*start='1970-01-02T00:00:00'"
+
+
+@pytest.mark.parametrize("change", ["", "append", "merge", "parquet", "drop another"])
+def test_partitions_that_were_detached_before_the_token(grown: Grown, change: str) -> None:
+    """[QDB-TK-9] Their rows may have been returned before."""
+    grown.run("alter table {t} detach partition list '1970-01-02'")
+    token = grown.table.token()
+    added = grown.insert(2 * _DAY + 60_000_000)
+    attach(grown, "1970-01-02")
+    match change:
+        case "append":
+            grown.insert(_DAY + 60_000_000)
+        case "merge":
+            grown.insert(_DAY + 500_000)
+        case "parquet":
+            grown.run("alter table {t} convert partition to parquet list '1970-01-02'")
+        case "drop another":
+            grown.run("alter table {t} drop partition list '1970-01-01'")
+    until = grown.table.token()
+    for restricted in (grown.table.new_rows(token), grown.table.new_rows(token, until)):
+        with pytest.raises(DatasetError, match=ATTACHED):
+            restricted.to_arrow()
+        assert numbers(restricted, "1970-01-03") == added
+    assert len(numbers(grown.table, "1970-01-02", "1970-01-03")) in (20, 25)
+    assert numbers(grown.table.new_rows(until)) == []
+    later = numbers(grown.table.new_rows(until=token))
+    assert not set(later) & set(range(21, 41))
+
+
+def test_a_partition_that_is_attached_after_all_others(grown: Grown) -> None:
+    """[QDB-TK-9] Its control files tell."""
+    grown.run("alter table {t} detach partition list '1970-01-02'")
+    grown.run("alter table {t} drop partition list '1970-01-03'")
+    token = grown.table.token()
+    attach(grown, "1970-01-02")
+    with pytest.raises(DatasetError, match=ATTACHED):
+        grown.table.new_rows(token).to_arrow()
+
+
+def test_partitions_between_others(grown: Grown) -> None:
+    """[QDB-TK-9] Rows in a new partition before others are new, if no partition was attached."""
+    grown.insert(5 * _DAY)
+    token = grown.table.token()
+    grown.run("alter table {t} drop partition list '1970-01-01', '1970-01-02'")
+    added = grown.insert(3 * _DAY)
+    assert numbers(grown.table.new_rows(token)) == added
+    later = grown.insert(7 * _DAY)
+    grown.run("alter table {t} set ttl 4 days")
+    grown.insert(8 * _DAY, 1)
+    assert set(later) <= set(numbers(grown.table.new_rows(token), "1970-01-06"))
+
+
+@pytest.mark.parametrize("options", ["partition by day wal", "partition by day bypass wal"])
+@pytest.mark.parametrize(
+    ("statement", "removed"),
+    [
+        ("drop partition list '1970-01-01'", 1),
+        ("drop partition list '1970-01-01', '1970-01-03', '1970-01-06'", 3),
+        ("drop partition where ts < '1970-01-04'", 3),
+        ("detach partition list '1970-01-02', '1970-01-03'", 2),
+        ("set ttl 2 days", 3),
+    ],
+)
+def test_versions_after_removals(each_server: Server, options: str, statement: str, removed: int) -> None:
+    """[QDB-TK-5] A server counts each removed partition, however many a statement removes."""
+    grown = Grown(each_server, options)
+    grown.days(6, 5)
+    token = grown.table.token()
+    grown.run(f"alter table {{t}} {statement}")
+    then, now = (TableState.parse(text, "since", "") for text in (token, grown.table.token()))
+    assert len(then.partitions) - len(now.partitions) == removed
+    assert now.truncate_version - then.truncate_version == removed
+    assert now.partition_version - then.partition_version == removed
+    # so that what is left, and changes its pieces only, has no new rows
+    grown.run("alter table {t} convert partition to parquet list '1970-01-04'")
+    added = grown.insert(6 * _DAY)
+    assert numbers(grown.table.new_rows(token)) == added
+
+
+def test_versions_after_an_attachment(grown: Grown) -> None:
+    """[QDB-TK-9]"""
+    grown.run("alter table {t} detach partition list '1970-01-02'")
+    token = grown.table.token()
+    attach(grown, "1970-01-02")
+    then, now = (TableState.parse(text, "since", "") for text in (token, grown.table.token()))
+    assert now.truncate_version - then.truncate_version == 1
+
+
+def test_a_split_partition_that_is_removed(each_server: Server) -> None:
+    """[QDB-TK-5] A server counts its pieces, as it counts partitions that are written again."""
+    grown = Grown(each_server)
+    grown.days(2, 5)
+    grown.insert(2 * _DAY, 8000, step=10_000_000)
+    grown.insert(2 * _DAY + 60_000_000_000, 10, step=10)
+    token = grown.table.token()
+    pieces = len(grown.table.pieces) - 2
+    grown.run("alter table {t} drop partition list '1970-01-03'")
+    now = TableState.parse(grown.table.token(), "since", "")
+    assert now.truncate_version - TableState.parse(token, "since", "").truncate_version == pieces > 1
+    assert numbers(grown.table.new_rows(token)) == []
+    grown.run("alter table {t} convert partition to parquet list '1970-01-01'")
+    added = grown.insert(_DAY + 60_000_000)
+    with pytest.raises(DatasetError, match=r"dropped and written again .*partition 1970-01-01"):
+        grown.table.new_rows(token).to_arrow()
+    assert numbers(grown.table.new_rows(token), "1970-01-02") == added
 
 
 def test_tables_that_begin_again(each_server: Server) -> None:

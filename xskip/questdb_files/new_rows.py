@@ -96,6 +96,8 @@ class RowTokens:
         for start, pieces in partitions_of(snapshot):
             try:
                 first, stop = (None if side is None else side.held(start, pieces) for side in sides)
+                if sides[0] is not None and (stop is None or stop.rows):
+                    sides[0].check_is_added(start, pieces)
             except DatasetError as error:
                 failures |= dict.fromkeys((piece.record.timestamp for piece in pieces), error)
                 continue
@@ -186,10 +188,23 @@ class _Side:
             raise failure
         return _Held(then.rows, then.ending, failure)
 
+    def check_is_added(self, start: int, pieces: Iterable[Piece]) -> None:
+        """Raise an error if a partition that the token does not have can be one that was attached after it."""
+        if start in self.state.partitions or self._has_all:
+            return
+        # An attached partition keeps the control files of the table from which it was detached, until rows are merged
+        # into it. The last partition of a table cannot be detached.
+        is_attached = any((piece.folder / "_meta").exists() for piece in pieces)
+        if is_attached or start < max(self.state.partitions, default=start):
+            raise self._failure(
+                start, "a partition can have been attached after the token, with rows that the table had before"
+            )
+
     @cached_property
     def _has_all(self) -> bool:
         """Return whether the table has the partitions of the token, but for those that it has no longer."""
-        # each removal of a partition raises the version by one, also if the partition is written again
+        # each removal of a partition raises the version by one, also if the partition is written again, and so does
+        # each partition that is attached
         gone = self.state.partitions.keys() - self._now.partitions.keys()
         return self._now.truncate_version - self.state.truncate_version == len(gone)
 
