@@ -41,10 +41,12 @@ class TokenForm:
                 f"{argument} is no token of this kind of data", where=where, found=shown(text)[:60],
                 expected=f"a text that {self.origin} has returned",
             )  # fmt: skip
-        if int(found[2]) != self.version:
+        if (version := int(found[2])) != self.version:
+            newer = "use the release that made the token, or a newer one"
             raise PredicateError(
-                f"{argument} is a token of another release", where=where, found=f"version {int(found[2])}",
-                expected=f"version {self.version}", hint="use the release that made the token, or a newer one",
+                f"{argument} is a token of another release", where=where, found=f"version {version}",
+                expected=f"version {self.version}",
+                hint=newer if version > self.version else "read everything once, and go on with a new token",
             )  # fmt: skip
         try:
             return _unpacked(found[3])

@@ -22,6 +22,7 @@ from xskip.quixlake.arrow_rows import COLUMNS, PLACE, SegmentRows, time_of
 from xskip.quixlake.avro_container import SegmentDamageError
 from xskip.quixlake.names import parse_paths, split_names
 from xskip.quixlake.new_messages import Part, is_fulfilled, undecided, within
+from xskip.quixlake.ranges import NONE
 from xskip.quixlake.selected_rows import arrow_condition
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.topic_segments import TopicSegments
@@ -75,7 +76,7 @@ class ArrowRead:
             is_read = (masks.alone | masks.beside) & ~self._skipped(found)
             # A segment without the selected offsets has no copy of a selected message [QLK-RD-6].
             compared = masks.compared & _mask(self.selection.of_copies.fits(found))
-            compared &= np.array([bool(part.new or part.old) for part in parts], np.bool_)
+            compared &= np.array([part.is_needed or bool(part.old) for part in parts], np.bool_)
         else:
             found, parts, fits = self.listing.chosen(self.selection)
             rows = np.flatnonzero(_mask(fits))
@@ -98,8 +99,8 @@ class ArrowRead:
         # What the first token has counts before the copies that came later [QLK-TK-5].
         for _, part, table in self._decoded([each for each in both if each[0]["compared"] and each[1].old]):
             copies.removed(within(table, part.old))
-        for segment, part, table in self._decoded([each for each in both if each[1].new]):
-            found = within(table, part.new)
+        for segment, part, table in self._decoded([each for each in both if each[1].is_needed]):
+            found = within(table, part.new or NONE)
             if self.selection.distinct_offsets:
                 found = (copies if segment["compared"] else _Copies()).removed(found)
             if segment["is_read"]:
@@ -107,9 +108,12 @@ class ArrowRead:
 
     def _decoded(self, segments: list[tuple[dict[str, Any], Part]]) -> Iterator[tuple[dict[str, Any], Part, pa.Table]]:
         """Yield segments with their parts and all their messages."""
-        rows = SegmentRows(self._needed())
+        has_checks = any(part.checks for _, part in segments)
+        rows = SegmentRows(self._needed() | ({"timestamp"} if has_checks else frozenset()))
         uri = self.listing.store.uri
         for (segment, part), data in _ahead(lambda each: self._fetched(each[0]), segments):
+            if part.new is None:
+                raise undecided(f"{uri}/{segment['path']}")
             try:
                 table = rows.of(data, segment)
             except SegmentDamageError as error:

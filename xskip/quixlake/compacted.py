@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -128,6 +128,16 @@ class Compactions:
         read = [self.read(folder, listed) for folder, listed in self._recorded(folders).items()]
         pairs = [pair for each in read for pair in each.values()]
         return {manifest.token: manifest for manifest, token in pairs if token == manifest.token}
+
+    def ended(self, folder: str, numbers: Collection[int] = ()) -> dict[int, str]:
+        """Return by their numbers the tokens in the marks of a topic's last compaction and of chosen other ones.
+
+        The token is empty if it cannot be read. Old marks are not there any more.
+        """
+        log = self._log(folder)
+        names = log.recorded().ended
+        wanted = {number: names[number] for number in {max(names, default=0), *numbers} & names.keys()}
+        return {number: log.token_of(name) or "" for number, name in wanted.items()}
 
     def read(self, folder: str, recorded: Recorded) -> dict[str, tuple[Manifest, str | None]]:
         """Return by name the manifests of a folder's compactions, and the tokens of their marks or None."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +19,7 @@ from xskip.indexing.source import open_source
 from xskip.quixlake.compacted import added_paths
 from xskip.quixlake.compaction_groups import gainful, mergeable
 from xskip.quixlake.index_file_merge import merge_index_files
-from xskip.quixlake.manifests import UNDONE, Manifest
+from xskip.quixlake.manifests import UNDONE, Manifest, new_token
 from xskip.quixlake.names import METADATA, RAW, topic_folder
 from xskip.quixlake.overlaps import mixed
 from xskip.quixlake.sink import Sink
@@ -90,7 +89,7 @@ class Compaction:
         chosen = self._chosen(self.source.segments(), limit)
         if not len(chosen):
             return CompactionResult(0, 0, 0, self._merge(limit))
-        token = uuid.uuid4().hex
+        token = new_token(is_compaction=True)
         chosen, written = self._gainful(chosen, self._rewritten(chosen, token))
         if not len(chosen):
             return CompactionResult(0, 0, 0, self._merge(limit))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from xskip.quixlake.new_messages import Part
 from xskip.quixlake.overlaps import Comparison
 from xskip.quixlake.part_rows import PLACE, PartRows
+from xskip.quixlake.ranges import NONE
 from xskip.quixlake.segment_frame import COLUMNS
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def distinct_rows(rows: PartRows, whole: pa.Table, parts: Sequence[Part], masks:
     from pyspark.sql import functions as F
 
     def frame(mask: npt.NDArray[np.bool_], side: str, *, placed: bool = True) -> DataFrame:
-        ranges = [getattr(parts[at], side) for at in np.flatnonzero(mask).tolist()]
+        ranges = [getattr(parts[at], side) or NONE for at in np.flatnonzero(mask).tolist()]
         return rows.of(whole.filter(pa.array(mask)), ranges, placed=placed)
 
     is_needed = masks.alone | masks.compared

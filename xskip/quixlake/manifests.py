@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -26,7 +27,16 @@ from xskip.errors import MetadataCorruptError
 from xskip.hints import Call, Words
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
-__all__ = ["UNDONE", "Manifest", "ManifestLog", "Recorded", "batch_name", "compaction_name", "stream_batch_name"]
+__all__ = [
+    "UNDONE",
+    "Manifest",
+    "ManifestLog",
+    "Recorded",
+    "batch_name",
+    "compaction_name",
+    "new_token",
+    "stream_batch_name",
+]
 
 #: The token in the mark of a compaction that is undone, which no manifest has.
 UNDONE = "undone"
@@ -63,6 +73,16 @@ def stream_batch_name(stream: str, number: int) -> str:
 def compaction_name(number: int) -> str:
     """Return the name of a compaction; the numbers of a topic's compactions grow."""
     return f"compaction-{number:020d}"
+
+
+def new_token(*, is_compaction: bool) -> str:
+    """Return a token that no other batch has. Its letter 13 tells compactions from other batches.
+
+    >>> new_token(is_compaction=True)[12], new_token(is_compaction=False)[12], len(new_token(is_compaction=True))
+    ('c', 'b', 32)
+    """
+    found = uuid.uuid4().hex
+    return f"{found[:12]}{'c' if is_compaction else 'b'}{found[13:]}"
 
 
 def _digest(text: str) -> str:
@@ -142,6 +162,12 @@ class Recorded:
     def compactions(self) -> list[str]:
         """Return the names of compactions whose manifests exist, in order."""
         return sorted(name for name in self.manifests if _COMPACTION.fullmatch(name))
+
+    @property
+    def ended(self) -> dict[int, str]:
+        """Return the names of compactions with a mark, by their numbers."""
+        found = filter(None, map(_COMPACTION.fullmatch, self.marks))
+        return {int(each[1]): each[0] for each in found}
 
     @property
     def next_compaction(self) -> str:

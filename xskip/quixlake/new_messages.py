@@ -6,9 +6,8 @@ alike, so that of a merged segment the bounds of the old ones tell which message
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,35 +17,46 @@ import pyarrow.compute as pc
 
 from xskip.errors import DatasetError, PredicateError
 from xskip.quixlake.manifests import Manifest
-from xskip.quixlake.names import parse_paths, split_names
+from xskip.quixlake.merged_origins import COMPACTED, Check, Held, Origins, Place, overlapping
 from xskip.quixlake.ranges import EVERY, NONE, Ranges, difference, union
-from xskip.quixlake.token import TopicState, group_of
+from xskip.quixlake.token import TopicState, second_of
 
-__all__ = ["Check", "NewMessages", "Part", "is_fulfilled", "undecided", "within"]
+__all__ = ["NewMessages", "Part", "Present", "has_all", "is_fulfilled", "undecided", "within"]
 
-#: The last suffix of a segment that a compaction has added, or of one whose name was taken.
-_SUFFIX = re.compile(r"\.([0-9a-f]{32})$")
+_NEW_TOKEN = "read the topic whole, and go on with a new token"
+_UNKNOWN = -1
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """The messages that a merged segment must have within the bounds of a segment that it may have replaced."""
-
-    first: int
-    last: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
-    """The messages of a segment that a read between two tokens returns."""
+    """The messages of a segment that a read between two tokens returns; None if they cannot be told."""
 
     #: The offsets of the messages that are returned, and of those that the first token has.
-    new: Ranges = EVERY
+    new: Ranges | None = EVERY
     old: Ranges = NONE
     #: What proves that the segment has replaced those of a token; empty if a manifest does.
     checks: tuple[Check, ...] = ()
+
+    @property
+    def is_needed(self) -> bool:
+        """Return whether the segment can have new messages."""
+        return self.new is None or bool(self.new)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """What a topic has when it is read."""
+
+    #: The path of the lake.
+    root: str
+    #: All segments of some stream keys, and a function that lists those of all stream keys.
+    segments: pa.Table
+    whole: Callable[[], pa.Table]
+    #: The manifests of complete compactions by their tokens.
+    manifests: Mapping[str, Manifest]
+    #: The tokens of compactions that have ended by their numbers; the last one is always there.
+    compactions: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +66,26 @@ class NewMessages:
     since: TopicState | None
     until: TopicState | None
 
-    def parts(self, root: str, segments: pa.Table, manifests: Mapping[str, Manifest]) -> list[Part]:
-        """Return the part of each segment of a topic.
-
-        ``segments`` are all segments of some stream keys, and ``manifests`` those of compactions by their tokens.
-        """
+    def parts(self, present: Present) -> list[Part]:
+        """Return the part of each segment of a topic."""
         before, after = (
-            None if state is None else _Membership(state, argument).of(root, segments, manifests)
+            None if state is None else _Membership(state, argument, present).held()
             for state, argument in ((self.since, "since"), (self.until, "until"))
         )
-        every = [_Held(EVERY)] * len(segments)
-        nothing = [_Held(NONE)] * len(segments)
-        return [
-            Part(difference(now.offsets, then.offsets), then.offsets, (*then.checks, *now.checks))
-            for then, now in zip(before or nothing, after or every, strict=True)
-        ]
+        count = len(present.segments)
+        pairs = zip(before or [Held(NONE)] * count, after or [Held(EVERY)] * count, strict=True)
+        return [_part(then, now) for then, now in pairs]
 
     @staticmethod
     def needs_manifests(segments: pa.Table) -> bool:
         """Return whether a segment can be one that a compaction has added."""
-        return bool(pc.any(pc.match_substring_regex(segments["path"], _SUFFIX.pattern), min_count=0).as_py())
+        return bool(pc.any(pc.match_substring_regex(segments["path"], COMPACTED.pattern), min_count=0).as_py())
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The messages of a segment that a token has."""
-
-    offsets: Ranges
-    checks: tuple[Check, ...] = ()
+def _part(then: Held, now: Held) -> Part:
+    if then.offsets is None or now.offsets is None:
+        return Part(None)
+    return Part(difference(now.offsets, then.offsets), then.offsets, (*then.checks, *now.checks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,122 +94,70 @@ class _Membership:
 
     state: TopicState
     argument: str
+    present: Present
 
-    def of(self, root: str, segments: pa.Table, manifests: Mapping[str, Manifest]) -> list[_Held]:
-        positions = self.state.positions(segments)
-        found = [_Held(EVERY if at >= 0 else NONE) for at in positions.tolist()]
-        is_gone = np.ones(len(self.state.marks), np.bool_)
-        is_gone[positions[positions >= 0]] = False
-        sources = _Sources(self.state, manifests)
-        names = ["path", "stream_key", "partition", "date", "first", "last", "rows"]
-        others = np.flatnonzero(positions < 0)
-        for at, segment in zip(others.tolist(), segments.select(names).take(pa.array(others)).to_pylist(), strict=True):
-            if suffix := _SUFFIX.search(segment["path"]):
-                manifest = manifests.get(suffix[1])
-                held = None if manifest is None else sources.held(segment, manifest)
-                found[at] = self._gone_in(segment, is_gone) if held is None else held
-        self._check_lake(root, segments, found)
+    def held(self) -> list[Held]:
+        """Return what the state has of each segment, or raise an error if it is not one of the topic."""
+        self._check_past()
+        found = self._held(self.present.segments)
+        self._check_lake(found)
         return found
 
-    def _gone_in(self, segment: Mapping[str, Any], is_gone: _Mask) -> _Held:
-        """Return what a segment holds if a manifest has gone: the segments of the state that have gone, too."""
-        rows = np.flatnonzero(_overlapping(self.state, segment) & is_gone)
-        first, last, counts = (each[rows].tolist() for each in (self.state.first, self.state.last, self.state.rows))
-        bounds, checks = union(zip(first, last, strict=True)), tuple(map(Check, first, last, counts))
-        # a segment that has their messages has no others if the numbers are equal
-        has_equal_number = bounds and -1 not in counts and segment["rows"] == sum(counts)
-        if has_equal_number and (segment["first"], segment["last"]) == (min(first), max(last)):
-            return _Held(EVERY)
-        return _Held(bounds, checks)
+    def _held(self, segments: pa.Table) -> list[Held]:
+        positions = self.state.positions(segments)
+        found = [Held(EVERY if at >= 0 else NONE) for at in positions.tolist()]
+        is_gone = np.ones(len(self.state.marks), np.bool_)
+        is_gone[positions[positions >= 0]] = False
+        origins = Origins(self.state, self.present.manifests)
+        names = ["path", "start", "is_exact", "rows", *Place._fields]
+        others = np.flatnonzero(positions < 0)
+        for at, segment in zip(others.tolist(), segments.select(names).take(pa.array(others)).to_pylist(), strict=True):
+            if suffix := COMPACTED.search(segment["path"]):
+                manifest = self.present.manifests.get(suffix[1])
+                held = None if manifest is None else origins.held(segment["path"], Place.of(segment), manifest)
+                found[at] = self._gone_in(segment, is_gone) if held is None else held
+        return found
 
-    def _check_lake(self, root: str, segments: pa.Table, found: Sequence[_Held]) -> None:
-        """Raise an error if the token seems to be one of another lake."""
-        # a lake that was moved or copied has the segments of the token
-        is_foreign = not self.state.is_of(root) and len(self.state.marks) and not any(each.offsets for each in found)
-        if is_foreign and len(segments):
+    def _gone_in(self, segment: Mapping[str, Any], is_gone: _Mask) -> Held:
+        """Return what a segment has if a manifest has gone: the segments of the state that have gone, too."""
+        state = self.state
+        at = np.flatnonzero(overlapping(state, Place.of(segment)) & is_gone)
+        # a compaction merges only segments whose timestamps and numbers of messages are known
+        counts = np.where(state.is_timed, state.rows, _UNKNOWN)
+        first, last, rows, second = (each[at].tolist() for each in (state.first, state.last, counts, state.start))
+        bounds, checks = union(zip(first, last, strict=True)), tuple(map(Check, first, last, rows, second))
+        # a segment that has their messages has no others if the numbers are equal
+        if bounds and _UNKNOWN not in rows and segment["is_exact"] and segment["rows"] == sum(rows):
+            ends = segment["first"], segment["last"], second_of(segment["start"])
+            if ends == (min(first), max(last), min(second)):
+                return Held(EVERY)
+        return Held(bounds, checks)
+
+    def _check_past(self) -> None:
+        """Raise an error if the topic is in a state from before the token, or is another one."""
+        if not self.state.precedes(self.present.compactions):
             raise PredicateError(
-                f"{self.argument} is a token of another lake", where=root,
-                found="a lake at another path, without the segments of the token",
-                hint="read the topic whole, and go on with a new token",
+                f"{self.argument} is a token of a later state of the topic, or of one that was deleted",
+                where=self.present.root, found=f"compaction {max(self.present.compactions, default=0)}",
+                expected=f"compaction {self.state.compaction.number} of the token or a later one",
+                hint=f"if the lake was restored, or the topic created again, {_NEW_TOKEN}",
+            )  # fmt: skip
+
+    def _check_lake(self, found: Sequence[Held]) -> None:
+        """Raise an error if the token seems to be one of another lake."""
+        # a lake that was moved or copied has the segments of the token, at least those of other stream keys
+        if self.state.is_of(self.present.root) or not len(self.state.marks) or not len(found) or _has_some(found):
+            return
+        if not _has_some(self._held(self.present.whole())):
+            raise PredicateError(
+                f"{self.argument} is a token of another lake, or its segments have gone since the lake was moved",
+                where=self.present.root, found="a lake at another path, without the segments of the token",
+                hint=_NEW_TOKEN,
             )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Origin:
-    """What a compaction has replaced, through the compactions before it."""
-
-    #: The positions of segments of the state.
-    known: npt.NDArray[np.intp]
-    #: What the names of the other segments say, see :func:`~xskip.quixlake.names.parse_paths`.
-    others: pa.Table
-    #: That of those among them which another compaction can have added, whose manifest has gone.
-    merged: pa.Table
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """The segments from which compactions have made others."""
-
-    state: TopicState
-    manifests: Mapping[str, Manifest]
-    _origins: dict[str, _Origin] = field(default_factory=dict)
-
-    def held(self, segment: Mapping[str, Any], manifest: Manifest) -> _Held | None:
-        """Return the messages of a segment that a compaction has added and that the state has.
-
-        None if manifests do not tell, because that of a compaction before this one has gone.
-        """
-        if manifest.token not in self._origins:
-            self._origins[manifest.token] = self._origin(manifest)
-        origin = self._origins[manifest.token]
-        if _can_be_in(segment, origin.merged):
-            return None
-        rows = origin.known[_overlapping(self.state, segment, origin.known)]
-        if len(rows) and not _can_be_in(segment, origin.others):
-            return _Held(EVERY)
-        return _Held(union(zip(self.state.first[rows].tolist(), self.state.last[rows].tolist(), strict=True)))
-
-    def _origin(self, manifest: Manifest) -> _Origin:
-        paths = [*self._paths(manifest, {manifest.token})]
-        positions = self.state.rows_of(paths)
-        others = [path for path, at in zip(paths, positions.tolist(), strict=True) if at < 0]
-        merged = [path for path in others if _SUFFIX.search(path)]
-        tables = (parse_paths(*split_names(pa.array(each, pa.string()))) for each in (others, merged))
-        return _Origin(np.unique(positions[positions >= 0]), *tables)
-
-    def _paths(self, manifest: Manifest, seen: set[str]) -> Iterator[str]:
-        """Yield the segments that a compaction has replaced; those of the state, and those of no other compaction."""
-        replaced: list[str] = manifest.replaced.to_pylist()
-        for path, at in zip(replaced, self.state.rows_of(replaced).tolist(), strict=True):
-            suffix = _SUFFIX.search(path)
-            source = self.manifests.get(suffix[1]) if suffix and at < 0 else None
-            if source is None:
-                yield path
-            elif source.token not in seen:  # once, also where it has added several segments
-                seen.add(source.token)
-                yield from self._paths(source, seen)
-
-
-def _overlapping(
-    state: TopicState, segment: Mapping[str, Any], rows: slice | npt.NDArray[np.intp] = slice(None)
-) -> _Mask:
-    """Return which of some segments of a state are of the group of a merged segment, and overlap its bounds."""
-    group = np.uint64(group_of(segment["stream_key"], segment["partition"], segment["date"]))
-    first, last = state.first[rows], state.last[rows]
-    found = (state.groups[rows] == group) & (last >= first)
-    if segment["first"] is not None and segment["last"] is not None:
-        found &= (last >= segment["first"]) & (first <= segment["last"])
-    return np.asarray(found)
-
-
-def _can_be_in(segment: Mapping[str, Any], named: pa.Table) -> bool:
-    """Return whether one of some segments can be a part of a merged segment, by their names."""
-    if not len(named) or segment["first"] is None or segment["last"] is None:
-        return len(named) > 0
-    apart = pc.or_kleene(pc.less(named["last"], segment["first"]), pc.greater(named["first"], segment["last"]))
-    if segment["partition"] is not None:
-        apart = pc.or_kleene(apart, pc.not_equal(named["partition"], segment["partition"]))
-    return not pc.all(apart.fill_null(False), min_count=0).as_py()
+def _has_some(found: Sequence[Held]) -> bool:
+    return any(each.offsets != NONE for each in found)
 
 
 def within(messages: pa.Table, ranges: Ranges) -> pa.Table:
@@ -218,18 +168,26 @@ def within(messages: pa.Table, ranges: Ranges) -> pa.Table:
 
 
 def is_fulfilled(check: Check, messages: pa.Table) -> bool:
-    """Return whether messages have those of a segment that may have been replaced."""
-    found = within(messages, ((check.first, check.last),))["offset"]
-    bounds = pc.min_max(found).as_py()
-    return bounds == {"min": check.first, "max": check.last} and check.rows in (-1, len(found))
+    """Return whether messages have all those of a segment that may have been replaced, or none."""
+    found = within(messages, ((check.first, check.last),))
+    if not len(found):
+        return True
+    bounds = pc.min_max(found["offset"]).as_py()
+    return has_all(check, bounds["min"], bounds["max"], len(found), pc.min(found["timestamp"]).as_py())
+
+
+def has_all(check: Check, first: int, last: int, rows: int, start: int | None) -> bool:
+    """Return whether messages with these bounds are those of a segment."""
+    found = (first, last, rows, None if start is None else second_of(start))
+    return found == (check.first, check.last, check.rows, check.second)
 
 
 def undecided(where: str) -> DatasetError:
-    """Return the error of a merged segment of which no manifest tells the origin."""
+    """Return the error of a merged segment whose origin cannot be told."""
     return DatasetError(
         "the new messages of a merged segment cannot be told from those before the token", where=where,
-        found="a segment without the manifest of its compaction, which does not have the messages of the token",
-        hint="read the topic whole, and go on with a new token; read more often than replaced segments are cleaned",
+        found="no manifest of its compaction, or other messages than the token and the manifest say",
+        hint=f"{_NEW_TOKEN}; read more often than replaced segments are cleaned",
     )  # fmt: skip
 
 

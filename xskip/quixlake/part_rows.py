@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.quixlake.new_messages import Check, Part, undecided
-from xskip.quixlake.ranges import EVERY, Ranges
+from xskip.quixlake.merged_origins import Check
+from xskip.quixlake.new_messages import Part, has_all, undecided
+from xskip.quixlake.ranges import EVERY, NONE, Ranges
 from xskip.quixlake.segment_frame import COLUMNS
 from xskip.quixlake.topic_source import TopicSource
 
@@ -23,7 +24,6 @@ __all__ = ["PLACE", "PartRows"]
 
 #: The column with the URI of a message's segment.
 PLACE = "_place"
-_GROUP = {"stream_key": "string", "partition": "bigint", "date": "date"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,79 +46,73 @@ class PartRows:
         if whole.any() or not partial.any():  # without any segment, an empty DataFrame has the columns
             frames.append(self._rows(segments, whole, placed=placed))
         if partial.any():
-            rows = self._rows(segments, partial, placed=placed)
-            frames.append(rows.join(self._limits(segments, ranges, partial), self._is_within(rows), "left_semi"))
+            rows = self._rows(segments, partial, placed=True)
+            found = rows.join(self._limits(segments, ranges, partial), self._is_within(rows), "left_semi")
+            frames.append(found if placed else found.select(*COLUMNS))
         return reduce(lambda one, other: one.unionAll(other), frames)
 
     def new(self, segments: pa.Table, parts: Sequence[Part]) -> DataFrame:
         """Return the new messages of segments."""
         self.check(segments, parts)
-        return self.of(segments, [part.new for part in parts])
+        return self.of(segments, [part.new or NONE for part in parts])
 
     def check(self, segments: pa.Table, parts: Sequence[Part]) -> None:
         """Raise an error if a merged segment does not have the messages that it may have replaced."""
-        doubtful = np.array([bool(part.checks) for part in parts], np.bool_)
-        places = segments.select([*_GROUP, "first", "last", "path"]).to_pylist()
-        listed = [
-            (*(place[name] for name in _GROUP), check.first, check.last, check.rows, place["path"])
-            for place, part in zip(places, parts, strict=True)
-            for check in part.checks
-        ]
-        wanted = [*dict.fromkeys(listed)]  # two tokens have most checks in common
-        if not wanted:
+        for path, part in zip(segments["path"].to_pylist(), parts, strict=True):
+            if part.new is None:
+                raise undecided(f"{self.source.store.uri}/{path}")
+        doubtful = segments.filter(pa.array([bool(part.checks) for part in parts], pa.bool_()))
+        if not len(doubtful):
             return
-        for place, part in zip(places, parts, strict=True):
-            bounds = place["first"], place["last"]
-            if part.checks and (None in bounds or not all(_lies_in(check, bounds) for check in part.checks)):
-                raise undecided(f"{self.source.store.uri}/{place['path']}")
+        uris = self.source.uris(doubtful)
+        checked = [set(part.checks) for part in parts if part.checks]  # two tokens have most checks in common
+        wanted = [(uri, check) for uri, checks in zip(uris, checked, strict=True) for check in checks]
+        wrong = self._unfulfilled(doubtful, wanted)
+        for uri, path in zip(uris, doubtful["path"].to_pylist(), strict=True):
+            if uri in wrong:
+                raise undecided(f"{self.source.store.uri}/{path}")
+
+    def _unfulfilled(self, segments: pa.Table, wanted: Sequence[tuple[str, Check]]) -> set[str]:
+        """Return the URIs of segments that have some, but not just the messages of a check."""
         from pyspark.sql import functions as F
 
-        rows = self._rows(segments, doubtful, placed=False)
-        names = ["_first", "_last", "_rows", "_path"]
-        checks = self._frame(wanted, "_first bigint, _last bigint, _rows bigint, _path string")
-        found = rows.join(F.broadcast(checks), self._is_within(rows)).groupBy(*names)
-        counts = found.agg(F.count("*").alias("n"), F.min("offset").alias("low"), F.max("offset").alias("high"))
-        right = {
-            tuple(row[name] for name in names)
+        # all copies of an offset count
+        every = np.ones(len(segments), np.bool_)
+        rows = replace(self, is_distinct=False)._rows(segments, every, placed=True)
+        limits = [(uri, check.first, check.last, number) for number, (uri, check) in enumerate(wanted)]
+        found = rows.join(F.broadcast(self._frame(limits, "_number bigint")), self._is_within(rows))
+        counts = found.groupBy("_number").agg(
+            F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last"),
+            F.min("timestamp").alias("start"),
+        )  # fmt: skip
+        return {
+            uri
             for row in counts.collect()
-            if (row.low, row.high) == (row._first, row._last) and row._rows in (-1, row.n)
+            for uri, check in [wanted[row["_number"]]]
+            if not has_all(check, row["first"], row["last"], row["rows"], row["start"])
         }
-        for each in wanted:
-            if each[len(_GROUP) :] not in right:
-                raise undecided(f"{self.source.store.uri}/{each[-1]}")
 
-    def _rows(self, segments: pa.Table, mask: Any, *, placed: bool) -> DataFrame:
+    def _rows(self, segments: pa.Table, mask: npt.NDArray[np.bool_], *, placed: bool) -> DataFrame:
         from pyspark.sql import functions as F
 
         chosen = segments.filter(pa.array(mask))
         rows = self.source.rows(self.spark, chosen, self.index, is_distinct=self.is_distinct)
         return rows.select(*COLUMNS, F.col("_metadata.file_path").alias(PLACE)) if placed else rows
 
-    def _limits(self, segments: pa.Table, ranges: Sequence[Ranges], mask: Any) -> DataFrame:
+    def _limits(self, segments: pa.Table, ranges: Sequence[Ranges], mask: npt.NDArray[np.bool_]) -> DataFrame:
         from pyspark.sql import functions as F
 
-        places = segments.select([*_GROUP, "first", "last"]).to_pylist()
-        rows = []
-        for at in np.flatnonzero(mask).tolist():
-            place = places[at]
-            low, high = place["first"], place["last"]
-            # within the bounds of the segment, so that no range selects messages of another one
-            bounds = [(first if low is None else max(first, low), last if high is None else min(last, high))
-                      for first, last in ranges[at]]  # fmt: skip
-            rows += [(*(place[name] for name in _GROUP), first, last) for first, last in bounds if first <= last]
-        return F.broadcast(self._frame(rows, "_first bigint, _last bigint"))
+        chosen = np.flatnonzero(mask).tolist()
+        uris = self.source.uris(segments.filter(pa.array(mask)))
+        limits = [(uri, *bounds) for uri, at in zip(uris, chosen, strict=True) for bounds in ranges[at]]
+        return F.broadcast(self._frame(limits))
 
-    def _frame(self, rows: list[Any], columns: str) -> DataFrame:
-        group = ", ".join(f"_{name} {kind}" for name, kind in _GROUP.items())
-        return self.spark.createDataFrame(rows, f"{group}, {columns}")
+    def _frame(self, rows: list[Any], *columns: str) -> DataFrame:
+        names = ", ".join(("_uri string", "_first bigint", "_last bigint", *columns))
+        return self.spark.createDataFrame(rows, names)
 
     @staticmethod
     def _is_within(rows: DataFrame) -> Column:
         from pyspark.sql import functions as F
 
-        equal = (rows[name].eqNullSafe(F.col(f"_{name}")) for name in _GROUP)
-        return reduce(and_, equal) & rows["offset"].between(F.col("_first"), F.col("_last"))
-
-
-def _lies_in(check: Check, bounds: tuple[int, int]) -> bool:
-    return bounds[0] <= check.first and check.last <= bounds[1]
+        return (rows[PLACE] == F.col("_uri")) & rows["offset"].between(F.col("_first"), F.col("_last"))

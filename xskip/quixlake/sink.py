@@ -16,7 +16,7 @@ from xskip.errors import DatasetError, SettingError, StorageError
 from xskip.paths import check_path
 from xskip.quixlake.arguments import check_integer, check_options, check_topic
 from xskip.quixlake.completion import Completion
-from xskip.quixlake.manifests import Manifest, batch_name
+from xskip.quixlake.manifests import Manifest, batch_name, new_token
 from xskip.quixlake.message_frame import message_frame
 from xskip.quixlake.names import SegmentName
 from xskip.quixlake.stream import start_stream
@@ -178,7 +178,7 @@ class Sink:
             return WriteResult(is_new=False, segments=0, rows=0, size=0)
         if batch in recorded.manifests:
             completion.log.read(batch)  # the manifest is damaged: fail before the job runs
-        token = uuid.uuid4().hex
+        token = new_token(is_compaction=False)
         segments = self.write_segments(df, token)
         manifest = Manifest(batch, token, time.time_ns() // 1_000, self.options.index_rows, segments)
         # A refused commit means that another writer has committed the batch.

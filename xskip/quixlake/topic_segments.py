@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_of_topic
-from xskip.quixlake.names import RAW, first_key_folders, first_parts, is_first_of, split_names
-from xskip.quixlake.new_messages import NewMessages, Part
+from xskip.quixlake.names import RAW, first_key_folders, first_parts, folder, is_first_of, split_names
+from xskip.quixlake.new_messages import NewMessages, Part, Present
 from xskip.quixlake.overlaps import Comparison
 from xskip.quixlake.segments import kept
 from xskip.quixlake.selection import Selection
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
-from xskip.quixlake.token import TopicState
+from xskip.quixlake.token import NO_COMPACTION, LastCompaction, TopicState
 
 __all__ = ["TopicSegments"]
 
@@ -76,7 +76,7 @@ class TopicSegments:
         is_chosen = np.asarray(fits.to_numpy(zero_copy_only=False), np.bool_)
         if parts is None:
             parts = [Part()] * len(whole)
-        return whole, parts, Comparison.of(whole, is_chosen & np.array([bool(each.new) for each in parts], np.bool_))
+        return whole, parts, Comparison.of(whole, is_chosen & np.array([each.is_needed for each in parts], np.bool_))
 
     def chosen(self, selection: Selection) -> tuple[pa.Table, list[Part], pa.ChunkedArray]:
         """Return the segments of a selection's stream keys, their parts, and which of them can hold its messages."""
@@ -84,22 +84,30 @@ class TopicSegments:
         parts, fits = self.parts(selection, found), selection.fits(found)
         if parts is None:
             return found, [Part()] * len(found), fits
-        return found, parts, pc.and_(fits, pa.chunked_array([pa.array([bool(each.new) for each in parts], pa.bool_())]))
+        is_needed = pa.array([each.is_needed for each in parts], pa.bool_())
+        return found, parts, pc.and_(fits, pa.chunked_array([is_needed]))
 
     def state(self) -> TopicState:
         """Return what the topic holds now, of which the text is a token [QLK-TK-1]."""
-        return TopicState.of(self.store.root, self.segments(), self.topic)
+        segments = self.segments()
+        ended = self.store.compactions.ended(folder("Topic", self.topic))
+        last = max(ended.items(), default=NO_COMPACTION)
+        return TopicState.of(self.store.root, segments, self.topic, LastCompaction(*last))
 
     def parts(self, selection: Selection, segments: pa.Table) -> list[Part] | None:
         """Return what a selection between tokens returns of each segment, or None without tokens.
 
         ``segments`` are all segments of some or all stream keys.
         """
-        if selection.since is None and selection.until is None:
+        states = [each for each in (selection.since, selection.until) if each is not None]
+        if not states:
             return None
+        compactions = self.store.compactions
         is_merged = NewMessages.needs_manifests(segments)
-        manifests = self.store.compactions.complete(self.folders) if is_merged else {}
-        return NewMessages(selection.since, selection.until).parts(self.store.root, segments, manifests)
+        manifests = compactions.complete(self.folders) if is_merged else {}
+        ended = compactions.ended(folder("Topic", self.topic), {each.compaction.number for each in states})
+        present = Present(self.store.root, segments, self.segments, manifests, ended)
+        return NewMessages(selection.since, selection.until).parts(present)
 
     def _counting(self, segments: pa.Table) -> pa.Table:
         """Return the segments of the topic that are not deleted."""
@@ -114,8 +122,8 @@ class TopicSegments:
         # is named by the stream key or by its first part, encoded or not.
         found = {key for _, key in first_key_folders(split_names(paths.combine_chunks())[0].dictionary)}
         parts = first_parts(keys)
-        for folder in self.folders:
-            found |= {name for name in self.store.key_folders(RAW, folder) if is_first_of(name, parts)}
+        for name in self.folders:
+            found |= {each for each in self.store.key_folders(RAW, name) if is_first_of(each, parts)}
         return sorted(found)
 
 

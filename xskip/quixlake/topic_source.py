@@ -57,5 +57,9 @@ class TopicSource(TopicSegments):
             SegmentCalls(self._hook).use_index_at(rows, index)
         return rows
 
+    def uris(self, segments: pa.Table) -> list[str]:
+        """Return the URIs that Spark's column ``_metadata.file_path`` has for segments."""
+        return SegmentCalls(self._hook).uris(self.root, self._names(segments).to_pylist())
+
     def _names(self, segments: pa.Table) -> pa.Array:
         return pc.binary_join_element_wise(f"{self.store.root}/", segments["path"].combine_chunks(), "")

@@ -119,6 +119,15 @@ class SegmentCalls:
         with _storage_errors("list segments", folder):
             return [HiddenFile(path, modified) for path, modified in json.loads(self._files.hidden(folder))]
 
+    def uris(self, topic: str, names: Sequence[str]) -> list[str]:
+        """Return the URIs that ``_metadata.file_path`` has for segments, by their names without scheme and authority.
+
+        ``topic`` is the topic's folder in the hook's spelling.
+        """
+        if not names:
+            return []
+        return str(self._files.uris(topic, bytearray("\0".join(names), "utf-8"))).split("\n")[:-1]
+
     def remove(self, paths: Sequence[str]) -> None:
         """Remove files; ignore files that do not exist."""
         if paths:

@@ -7,6 +7,7 @@ import io.xskip.common.Paths;
 import io.xskip.shims.SparkCompat;
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,6 +85,21 @@ public final class SegmentFiles {
             json.writeEndArray();
           }
         });
+  }
+
+  /**
+   * Returns the URIs that Spark's column {@code _metadata.file_path} has for files in the folder of
+   * a topic, which is a key. NUL separates names without scheme and authority, and a line break
+   * separates URIs, which have none.
+   */
+  public String uris(String topic, byte[] names) {
+    URI root = Paths.path(topic).toUri();
+    StringBuilder uris = new StringBuilder();
+    for (String name : new String(names, StandardCharsets.UTF_8).split("\0", -1)) {
+      Path path = new Path(root.getScheme(), root.getAuthority(), name);
+      uris.append(new Path(path.toString()).toUri()).append('\n');
+    }
+    return uris.toString();
   }
 
   /**
