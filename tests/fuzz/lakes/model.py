@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["DAY", "Descriptor", "Message", "Model", "Segment", "day_of"]
+__all__ = ["DAY", "Descriptor", "Message", "Model", "Origin", "Segment", "day_of"]
 
 #: The columns of a read, without ``time`` and ``topic``. Headers are a text.
+#: ``origin`` tells the message from all others.
 Message = dict[str, Any]
+#: The segment or the batch that had the message first, the size of the segment, and the place in it.
+Origin = tuple[str, int, int]
 #: A row of an index file in the columns of the document, without the form in which its path is written.
 Descriptor = dict[str, Any]
 DAY = 86_400_000
@@ -91,8 +94,9 @@ class Model:
         key = self._stream_key(segment)
         claimed = _agreed(latest, "Partition") if _agreed(latest, "FileSizeBytes") in (None, segment.size) else None
         partition = claimed if segment.partition is None else segment.partition
-        for message in segment.messages:
-            yield {"partition": partition, **message, "stream_key": key, "date": segment.date}
+        for place, message in enumerate(segment.messages):
+            origin = (path, segment.size, place)
+            yield {"partition": partition, **message, "stream_key": key, "date": segment.date, "origin": origin}
 
     def settle(self, paths: Iterable[str]) -> None:
         """Take the messages of segments that a compaction has replaced into those of the segments that it has added."""

@@ -18,8 +18,10 @@ from pyspark.sql import functions as F
 import xskip
 from tests.fuzz.counts import Counts
 from tests.fuzz.lakes.conditions import arguments, condition
+from tests.fuzz.lakes.identity import COLUMNS, identity, identity_of_row
 from tests.fuzz.lakes.index_files import Describer
 from tests.fuzz.lakes.model import Message, Model, day_of
+from tests.fuzz.lakes.reader import Reader
 from tests.fuzz.lakes.segments import Writer, headers_text
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake import QuixLake, SinkOptions
@@ -30,7 +32,6 @@ __all__ = ["LakeRound", "Outcome"]
 
 #: A limit in the future, so that a compaction takes segments of any age.
 _NOW = timedelta(minutes=-1)
-_COLUMNS = ("stream_key", "date", "partition", "offset", "timestamp", "key", "headers", "value")
 _SCHEMA = (
     "stream_key STRING, partition BIGINT, offset BIGINT, timestamp BIGINT, key BINARY, value BINARY, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
@@ -41,11 +42,12 @@ _Test = Callable[[Message], bool]
 
 @dataclass(slots=True)
 class Outcome(Counts):
-    """The counts of lakes, reads and messages, and the faults."""
+    """The counts of lakes, reads, messages and reads between two tokens, and the faults."""
 
     lakes: int = 0
     reads: int = 0
     messages: int = 0
+    new_reads: int = 0
     faults: list[str] = field(default_factory=list)
 
 
@@ -79,6 +81,7 @@ class LakeRound:
         self.describer = Describer(self.random, base, is_ordered, self.model)
         self.lake = QuixLake(spark, str(base))
         self.outcome = Outcome(lakes=1)
+        self.reader = Reader(Random(f"{seed} reader"), base, self.model)
         self._done: list[str] = []
         self._before: _Read | None = None
 
@@ -109,7 +112,12 @@ class LakeRound:
         reads = [self._before, *([before] if before is not None and stays else [])]
         if messages:
             reads += [self._filtered(messages) for _ in range(3)] + [self._selected(messages) for _ in range(2)]
+        if (new := self.reader.read(self._lake())) is not None:
+            self.outcome.new_reads += 1
+            reads.append(_Read(new.label, new.frame, new.expected))
         self._compare(reads)
+        while self.reader.faults:
+            self._fault(self.reader.faults.pop())
 
     def _filtered(self, messages: list[Message]) -> _Read:
         found, trust = condition(self.random, messages), self.random.choice(self.trusts)
@@ -139,9 +147,9 @@ class LakeRound:
         frames = [_numbered(read.frame, n) for n, read in enumerate(reads)]
         found: dict[int, Counter[Any]] = {n: Counter() for n in range(len(reads))}
         for row in reduce(DataFrame.unionAll, frames).collect():
-            found[row["n"]][_identity_of_row(row)] += 1
+            found[row["n"]][_shown(row)] += 1
         for n, read in enumerate(reads):
-            expected = Counter(map(_identity, read.expected))
+            expected = Counter(map(identity, read.expected))
             self.outcome.messages += len(read.expected)
             if found[n] != expected:
                 missing, more = list((expected - found[n]).elements()), list((found[n] - expected).elements())
@@ -215,7 +223,11 @@ class LakeRound:
         columns = [part.split()[0] for part in _SCHEMA.partition(", headers")[0].split(", ")] + ["headers"]
         df = self.spark.createDataFrame([tuple(row[c] for c in columns) for row in rows], _SCHEMA)
         self.lake.write(df, "t", options=SinkOptions(max_rows=self.random.choice((2, 100))))
-        self.model.settled += [m | {"headers": headers_text([]), "date": day_of(m["timestamp"])} for m in rows]
+        batch = {"headers": headers_text([])}
+        self.model.settled += [
+            m | batch | {"date": day_of(m["timestamp"]), "origin": (f"batch {len(self._done)}", 0, place)}
+            for place, m in enumerate(rows)
+        ]
         return True
 
     def _compact(self) -> bool:
@@ -231,6 +243,7 @@ class LakeRound:
 
     def _clean(self) -> bool:
         self.lake.clean("t", older_than=_NOW)
+        self.reader.clean()
         self.describer.settle()
         return False
 
@@ -261,21 +274,10 @@ class LakeRound:
 def _numbered(frame: DataFrame, number: int) -> DataFrame:
     """Return the columns that are compared; the time has to be the timestamp."""
     millis = F.expr("unix_micros(time) <=> timestamp * 1000").alias("is_timed")
-    return frame.select(F.lit(number).alias("n"), *_COLUMNS, (F.col("topic") == "t").alias("is_own"), millis)
+    return frame.select(F.lit(number).alias("n"), *COLUMNS, (F.col("topic") == "t").alias("is_own"), millis)
 
 
-def _identity_of_row(row: Row) -> tuple[Any, ...]:
+def _shown(row: Row) -> tuple[Any, ...]:
     assert row["is_own"]
     assert row["is_timed"]
-    headers = [{"key": each["key"], "value": _branch(each["value"])} for each in row["headers"]]
-    found = row.asDict() | {"headers": headers_text(headers)}
-    return _identity(found)
-
-
-def _branch(value: Row) -> str | bytes:
-    return value["string"] if value["bytes"] is None else bytes(value["bytes"])
-
-
-def _identity(message: Message) -> tuple[Any, ...]:
-    values = (message[name] for name in _COLUMNS)
-    return tuple(bytes(value) if isinstance(value, bytearray) else value for value in values)
+    return identity_of_row(row.asDict())
