@@ -15,6 +15,8 @@ from tests.fuzz.lakes.model import Model, Segment
 from tests.fuzz.lakes.run import LakeRound
 from tests.fuzz.lakes.segments import Writer
 from xskip.quixlake import segments
+from xskip.quixlake.new_messages import NewMessages, Part, Present
+from xskip.quixlake.ranges import EVERY, NONE
 
 STEPS = 4
 
@@ -23,7 +25,7 @@ STEPS = 4
 def test_reads_return_what_was_written(
     spark: SparkSession, tmp_path: Path, seed: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """[QLK-RD-2] [QLK-RD-3] [QLK-SE-1] [QLK-TR-1] [QLK-TR-2] [QLK-DE-5] [QLK-IX-1] [QLK-IX-2]
+    """[QLK-RD-2] [QLK-RD-3] [QLK-SE-1] [QLK-TR-1] [QLK-TR-2] [QLK-DE-5] [QLK-IX-1] [QLK-IX-2] [QLK-TK-2]
 
     ``python -m tests.fuzz.lakes --seed`` runs a seed again.
     """
@@ -49,6 +51,24 @@ def test_a_wrong_skip_is_detected(spark: SparkSession, tmp_path: Path, monkeypat
     faults = [fault for seed in (1, 2) for fault in LakeRound(spark, tmp_path / str(seed), seed).run(STEPS).faults]
     assert faults
     assert all("missing [(" in fault for fault in faults)
+
+
+@pytest.mark.parametrize(("part", "sign"), [(Part(EVERY), "additional [("), (Part(NONE), "missing [{")])
+def test_wrong_reads_between_tokens_are_detected(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Part, sign: str
+) -> None:
+    """[QLK-TK-2] Messages that come twice, and messages that do not come."""
+
+    def wrong(_: NewMessages, present: Present) -> list[Part]:
+        return [part] * len(present.segments)
+
+    monkeypatch.setattr(NewMessages, "parts", wrong)
+    rounds = [LakeRound(spark, tmp_path / str(seed), seed).run(STEPS) for seed in (1, 2)]
+    assert sum(each.new_reads for each in rounds) > 2
+    faults = [fault for each in rounds for fault in each.faults]
+    assert faults
+    assert all("new messages" in fault for fault in faults)
+    assert any(sign in fault for fault in faults)
 
 
 def test_a_seed_determines_a_lake(tmp_path: Path) -> None:
