@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import xskip.quixlake
 from tests.quixlake.changes import NOW, arrow_of, write
-from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records
+from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
 from tests.quixlake.written import MESSAGE, container
 from xskip.errors import DatasetError, PredicateError
 from xskip.metadata.data_files import DataFiles, FileStatus
@@ -169,6 +169,41 @@ def test_messages_of_other_partitions_than_their_segment(lake: QuixLake) -> None
     for read in reads(lake):
         assert read("t", since=since)["offset"].to_pylist() == [2, 3]
         assert read("t", until=since)["offset"].to_pylist() == [0, 1, 4, 5]
+
+
+def test_parts_of_segments_with_odd_names(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-TK-3] The URIs of segments have escapes."""
+    lake = QuixLake(spark, tmp_path / "läke a#b%20")
+    keys = ["é%2F x", "πλ/+", "a'b?c=[1]", "\u2003\u00a0 ~^", "\U0001f600;&,"]
+    write(lake, [row for key in keys for row in odd(key, keys)], max_rows=2)
+    since = lake.token("t")
+    write(lake, [row for key in keys for row in odd(key, keys, first=4)], max_rows=2)
+    lake.compact("t", older_than=NOW)
+    assert len(lake.segments("t", listed=True)) == len(keys)
+    assert sorted(lake.read("t", since=since).select("stream_key", "offset").collect()) == sorted(
+        (key, offset) for key in keys for offset in range(4, 8)
+    )
+
+
+def odd(key: str, keys: list[str], first: int = 0) -> list[dict[str, Any]]:
+    return records(4, first=first, key=key.encode(), partition=keys.index(key))
+
+
+def test_the_plan_of_a_read_of_parts(lake: QuixLake) -> None:
+    """[QLK-TK-6] One scan, and a join that broadcasts the offsets; filters skip segments."""
+    write(lake, [row for n in range(4) for row in records(4, first=10 * n, partition=n)])
+    since = lake.token("t")
+    write(lake, [row for n in range(4) for row in records(4, first=10 * n + 4, partition=n)])
+    lake.compact("t", older_than=NOW)
+    frame = lake.read("t", since=since)
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("FileScan") == 1
+    assert plan.count("BroadcastHashJoin") == 1
+    assert "LeftSemi" in plan
+    assert "_place" not in frame.columns
+    assert skipped(lake.spark, frame) == (4, 4)
+    assert skipped(lake.spark, frame.filter("offset >= 30 AND partition = 3")) == (1, 4)
+    assert offsets(frame.filter("offset >= 30")) == [34, 35, 36, 37]
 
 
 def test_a_lake_from_a_time_before_the_token(lake: QuixLake, tmp_path: Path) -> None:
