@@ -47,7 +47,7 @@ def test_the_length_of_a_token(tmp_path: Path) -> None:
     """[QLK-TK-1]"""
     segments = listed_segments(_files(20_000), IndexFiles.of({}).decisive)
     state = TopicState.of("/lake", segments, "t")
-    assert len(state.text()) < 25 * 20_000
+    assert len(state.text()) < 21 * 20_000
     again = TopicState.parse(state.text(), "since", "t")
     for name in ("marks", "sizes", "groups", "first", "last", "rows", "start", "is_timed"):
         assert np.array_equal(getattr(again, name), getattr(state, name))

@@ -182,7 +182,7 @@ class LakeDiscovery:
         Returns
         -------
         str
-            Letters, digits, ``-`` and ``_``. The length grows with the number of segments, by some 25 characters each,
+            Letters, digits, ``-`` and ``_``. The length grows with the number of segments, by some 20 characters each,
             so that a compaction makes it shorter. It contains the name of the topic, and digests of paths.
 
         Raises
