@@ -110,8 +110,7 @@ class Build:
         collector = collector_of(self.engine, self.source, listed, self.planned, self.collected.costs)
         self._collect_all(collector, fresh, scratch, started)
         if ours and not (self.rewrites or gone or lost or self._files) and self._is_noted(ours):
-            failed = tuple(self.failed)
-            return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started, failed))
+            return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started, tuple(self.failed)))
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self.add(collector.collect(fresh[:0]), scratch)
         added = len(fresh) - (len(self.failed) - lost)
