@@ -6,14 +6,16 @@ Classes: SND-16 (precision and extreme values), SND-17 (time zone and calendar).
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import needs_spark_4
+from tests.helpers import index, kept, needs_spark_4
 from tests.soundness.checking import ALL, NONE, Family, family, shown
 from xskip import BloomFilter, Index, MinMax, ValueList
 
@@ -258,3 +260,16 @@ def test_dates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         # a date against a timestamp is midnight in the session's zone
         predicate = "d >= timestamp'2020-02-01 00:00:00'"
         assert shown(dates.read(kind).filter(predicate)) == shown(dates.read("plain").filter(predicate))
+
+
+def test_functions_of_times_that_span_all_instants(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-FN-5] The days of the first and the last instant are not those of each other after an overflow."""
+    limits = np.iinfo(np.int64)
+    for name, micros in {"all": [limits.min, limits.max], "may": [BASE + 125 * 86_400_000_000]}.items():
+        pq.write_table(
+            pa.table({"t": pa.array(micros).view(pa.timestamp("us", tz="UTC"))}), tmp_path / f"{name}.parquet"
+        )
+    index(spark, str(tmp_path), [MinMax("t")])
+    for month in range(1, 13):
+        expected = {"all", "may"} if month == 5 else {"all"}
+        assert kept(spark, str(tmp_path), f"month(t) = {month}") == expected
