@@ -93,6 +93,7 @@ def test_predicates_that_the_parser_knows(text: str, predicate: str) -> None:
         ("i IS NOT DISTINCT FROM 1 AND j = 1", "(? AND j = ?)", ["i IS NOT DISTINCT FROM 1"]),
         ("EXISTS (SELECT 1 WHERE a AND b)", "?", ["EXISTS (SELECT 1 WHERE a AND b)"]),
         ("i IN (SELECT 1)", "?", ["i IN (SELECT 1)"]),
+        ("(SELECT 1) AND j = 1", "(? AND j = ?)", ["SELECT 1"]),
         ("i = 1L", "?", ["i = 1L"]),
         ("i = CAST('1' AS INT)", "?", ["i = CAST('1' AS INT)"]),
         ("s = 'it''s'", "?", ["s = 'it''s'"]),
@@ -139,6 +140,31 @@ def test_a_predicate_that_is_not_complete_is_an_error(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nope IS NULL", "the index has no statistics of nope"),
+        ("nope LIKE 'a%'", "the index has no statistics of nope"),
+        ("i < nope", "the index has no statistics of nope"),
+        (f"i = {'9' * 39}", "the number has too many digits for a column of type int"),
+        (f"c = 0.{'0' * 38}1", "the number has too many digits for a column of type decimal(8,2)"),
+        ("i = 1e99999999999999999999", "the exponent of the number is too great"),
+        ("f = 1e-99999999999999999999", "the exponent of the number is too great"),
+        ("d = 1e400", "the number is too great for a floating-point number"),
+        ("s = '\ud800'", "the string is not valid Unicode"),
+        ("s LIKE '\ud800%'", "the pattern is not valid Unicode"),
+        ("t = 'noon'", "the timestamp does not have the form 2024-01-31 10:30:00"),
+        ("t = '2024-13-01 00:00:00'", "the timestamp does not have the form 2024-01-31 10:30:00"),
+        ("n = '2024-01-01 25:00:00'", "the timestamp does not have the form 2024-01-31 10:30:00"),
+        ("t = '2024-01-01 00:00:00+99:00'", "the timestamp does not have the form 2024-01-31 10:30:00"),
+        ("t = TIMESTAMP_NTZ '2024-01-01 00:00:00Z'", "a timestamp without a zone has an offset"),
+    ],
+)
+def test_reasons_of_parts_that_are_not_used(text: str, reason: str) -> None:
+    """[STA-PR-2] [STA-PR-3]"""
+    assert resolved(text) == ("?", [(text, reason)])
+
+
 def bounds(text: str, zone: str | None = None) -> list[tuple[str, object]]:
     predicate = Resolver(column, zone).resolve(parse(text))
     leaves = getattr(predicate, "children", (predicate,))
@@ -149,6 +175,9 @@ def test_values_are_those_of_the_column() -> None:
     """[STA-PR-3]"""
     assert bounds("i = -5") == [("=", -5)]
     assert bounds("c = 1.5") == [("=", Decimal("1.50"))]
+    assert bounds(f"i = {'9' * 38}") == [("=", Decimal("9" * 38))]
+    assert bounds(f"i >= -{'9' * 30}.5") == [(">=", Decimal(f"-{'9' * 30}.5"))]
+    assert bounds(f"c < {'9' * 29}") == [("<", Decimal(f"{'9' * 29}.00"))]
     assert bounds("s = 'é'") == [("=", "é".encode())]
     assert bounds("day = '1970-01-02'") == [("=", 1)]
     assert bounds("n = '1970-01-02 00:00:01.5'") == [("=", DAY + 1_500_000)]

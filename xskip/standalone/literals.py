@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -29,6 +29,7 @@ _WIDEST = 18 * _HOUR
 _LONGEST_GAP = 24 * _HOUR
 #: No decimal of Spark has more digits.
 _MAX_DIGITS = 38
+_EXACT = Context(prec=_MAX_DIGITS)
 
 
 class UnusableError(Exception):
@@ -89,13 +90,10 @@ def _one(operand: Operand, value: Value) -> Range:
 
 def _exact_number(text: str, column: Column) -> Range:
     """Return a number without an exponent, compared as a type that holds the number and each value of the column."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation as error:
-        raise UnusableError("the number is not valid") from error
+    number = _decimal(text)
     if "e" in text.lower():
         raise UnusableError("engines compare exact numbers with a floating-point literal differently")
-    sign, digits, exponent = number.as_tuple()
+    _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
     whole = max(len(digits) - scale, 1)
@@ -110,16 +108,23 @@ def _exact_number(text: str, column: Column) -> Range:
     if whole + scale > _MAX_DIGITS or not is_widening(column.type, kind):
         raise UnusableError(f"the number has too many digits for a column of type {column.type}")
     operand = column if kind == column.type else Cast(column, kind)
-    return _one(operand, Decimal((sign, digits, exponent)).quantize(Decimal(1).scaleb(-scale)))
+    return _one(operand, number.quantize(Decimal(1).scaleb(-scale), context=_EXACT))
 
 
 def _floating(text: str, kind: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise UnusableError("the number is too great for a floating-point number")
-    if kind == "float" and (Decimal(float(np.float32(value))) != Decimal(text) if abs(value) < 3e38 else True):
+    if kind == "float" and (Decimal(float(np.float32(value))) != _decimal(text) if abs(value) < 3e38 else True):
         raise UnusableError("engines round this number differently for a column of type float")
     return value
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise UnusableError("the exponent of the number is too great") from error
 
 
 def _utf8(text: str) -> bytes:
