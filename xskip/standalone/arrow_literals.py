@@ -58,12 +58,14 @@ def _no_comparison(value: Any, kind: pa.DataType) -> InexactError:
 
 def _number(value: Any, kind: pa.DataType, *, in_list: bool) -> Literal:
     """Return a number in digits that denote it exactly."""
-    own, number = value.type, value.as_py()
+    own = value.type
     if pa.types.is_integer(own):
+        number = value.as_py()
         if pa.types.is_floating(kind) and abs(number) > _DOUBLE:
             raise InexactError("pyarrow rounds this number to a floating-point number")
         return Literal("number", str(number))
     if pa.types.is_floating(own) and own != pa.float16():
+        number = value.as_py()
         if math.isnan(number) and in_list and pa.types.is_floating(kind):
             return Literal("nan", "NaN")
         if math.isnan(number) or math.isinf(number):
@@ -131,7 +133,7 @@ def _text(content: str | bytes, *, is_text: bool) -> Literal:
 def _day(value: Any) -> str:
     """Return a date, or the date of a midnight without a zone, with which pyarrow compares the midnights of dates."""
     if pa.types.is_date(value.type):
-        found = value.as_py()
+        found = _date(value)
     elif pa.types.is_timestamp(value.type) and value.type.tz is None:
         found = _microseconds(value)
         if found.time() != datetime.min.time():
@@ -139,15 +141,23 @@ def _day(value: Any) -> str:
         found = found.date()
     else:
         raise _no_comparison(value, pa.date32())
-    assert isinstance(found, date)
     return found.isoformat()
+
+
+def _date(value: Any) -> date:
+    try:
+        found = value.as_py()
+    except OverflowError as error:
+        raise InexactError("xskip compares only dates of the years 1 to 9999") from error
+    assert isinstance(found, date)
+    return found
 
 
 def _moment(value: Any, kind: pa.DataType, spark_type: str) -> Literal:
     """Return a timestamp; the midnight of a date is in UTC, and so are Spark's timestamps without a zone in files."""
     own = value.type
     if pa.types.is_date(own):
-        found = datetime.combine(value.as_py(), datetime.min.time())
+        found = datetime.combine(_date(value), datetime.min.time())
     elif pa.types.is_timestamp(own) and (own.tz is None) == (kind.tz is None):
         found = _microseconds(value)
     else:

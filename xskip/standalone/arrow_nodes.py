@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.expressions.condition_reasons import Cause, OtherReason
 from xskip.expressions.predicate import Op
@@ -131,9 +132,9 @@ class NodeMaker:
 
     def _is_in(self, column: Tree, options: Any, *, negated: bool) -> Node:
         name, kind = self._operand(column)
-        if not isinstance(_option(options, "value_set"), list):
+        listed = _listed(options)
+        if listed is None:
             raise _UnusableError("the list of values is not known")
-        listed = options["value_set"].values
         behavior = _option(options, "null_matching_behavior")
         has_null = listed.null_count > 0 and behavior != _SKIPS_NULL
         if has_null and behavior != _MATCHES_NULL:
@@ -150,12 +151,14 @@ class NodeMaker:
         equal: list[Node] = []
         inexact = ""
         for value in listed.drop_null():
-            if negated and pa.types.is_floating(kind) and value.as_py() == 0:
-                continue  # the zero of the other sign is not in the list
             try:
-                equal.append(Compared(Op.EQ, name, literal_of(value, kind, spark_type, in_list=True)))
+                literal = literal_of(value, kind, spark_type, in_list=True)
             except InexactError as error:
                 inexact = str(error)
+                continue
+            if negated and pa.types.is_floating(kind) and value.as_py() == 0:
+                continue  # the zero of the other sign is not in the list
+            equal.append(Compared(Op.EQ, name, literal))
         if inexact:
             equal.append(Other(f"some values of a list for {'.'.join(name.path)}", OtherReason(inexact)))
         found = Either(tuple(equal)) if equal else Literal("boolean", "FALSE")
@@ -233,6 +236,14 @@ def _option(options: Any, name: str) -> object:
     return options[name].as_py()
 
 
+def _listed(options: Any) -> Any:
+    """Return the array of values of an ``is_in``, or None if the options have none."""
+    if options is None or "value_set" not in [field.name for field in options.type]:
+        return None
+    found = options["value_set"]
+    return found.values if isinstance(found, pa.ListScalar) else None
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return kind in (pa.string(), pa.large_string(), pa.string_view())
 
@@ -299,15 +310,24 @@ def text_of(tree: Tree, depth: int = 0) -> str:
         case Field(path):
             return ".".join(path)
         case Scalar(value):
-            return f"'{value}'" if _is_text(value.type) and value.is_valid else str(value)
+            return f"'{value}'" if _is_text(value.type) and value.is_valid else _shown(value, str)
     parts = [text_of(part, depth + 1) if depth < 5 else "…" for part in tree.arguments]
     if len(parts) == 2 and tree.name in _SIGNS:
         text = f"{parts[0]} {_SIGNS[tree.name]} {parts[1]}"
         return f"({text})" if depth else text
-    values = _option(tree.options, "value_set")
+    values = _listed(tree.options)
     pattern = _option(tree.options, "pattern")
-    if isinstance(values, list):
-        parts += [*map(repr, values[:_SHOWN_VALUES]), *(["…"] if len(values) > _SHOWN_VALUES else [])]
+    if values is not None:
+        shown = [_shown(value, lambda v: repr(v.as_py())) for value in values[:_SHOWN_VALUES]]
+        parts += [*shown, *(["…"] if len(values) > _SHOWN_VALUES else [])]
     if isinstance(pattern, str):
         parts.append(f"'{pattern}'")
     return f"{tree.name}({', '.join(parts)})"
+
+
+def _shown(value: Any, text: Callable[[Any], str]) -> str:
+    """Return the text of a value of pyarrow, in pyarrow's own form if Python has no such value."""
+    try:
+        return text(value)
+    except (pa.ArrowException, OverflowError, ValueError):
+        return str(pc.scalar(value))
