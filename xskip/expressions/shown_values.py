@@ -11,7 +11,6 @@ from xskip.expressions.predicate import (
     Comparison,
     Equivalent,
     In,
-    Leaf,
     NotIn,
     NotStartsWith,
     Or,
@@ -85,7 +84,7 @@ def _is_hidden(operand: Operand, hidden: Collection[str]) -> bool:
             return True
 
 
-def _leaf(leaf: Leaf) -> str:
+def _leaf(leaf: Comparison | In | NotIn | StartsWith | NotStartsWith) -> str:
     kind = leaf.operand.type
     match leaf:
         case Comparison(op, operand, value):
@@ -98,8 +97,6 @@ def _leaf(leaf: Leaf) -> str:
             return f"{operand} LIKE {_quoted(_decoded(prefix) + '%')}"
         case NotStartsWith(operand, prefix):
             return f"{operand} NOT LIKE {_quoted(_decoded(prefix) + '%')}"
-        case _:
-            return str(leaf)
 
 
 def _list(values: tuple[Value, ...], kind: str) -> str:
