@@ -79,7 +79,8 @@ class _AvroScan:
                 columns.append(pl.lit(None, kind).alias(name))
             else:
                 columns.append(_as(pl.col(name), read.schema[name], kind))
-        return read.select(columns) if len(read) else pl.DataFrame(schema=self.schema)
+        # a selection of literals alone has one row, whatever the number of rows is
+        return read.with_columns(columns).select(list(self.schema)) if len(read) else pl.DataFrame(schema=self.schema)
 
 
 def _read_avro(source: ScanSource, names: pa.Array, row: int) -> pl.DataFrame:
