@@ -47,7 +47,7 @@ def _settled(column: IndexColumn) -> IndexColumn:
     if definition.expression is not None:
         return replace(column, values=unknown)
     if definition.name == "minmax" and isinstance(column.storage, Struct):
-        least = pc.struct_field(values, 0)
+        least = pc.coalesce(pc.struct_field(values, 0), pc.struct_field(values, 1))
     elif definition.name == "valuelist" and isinstance(column.storage, Array):
         least = _least(values)
     else:
