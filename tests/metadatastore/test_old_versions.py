@@ -320,6 +320,11 @@ MIXED: list[tuple[str, list[bytes], Any]] = [
         [box("decimal(9,2)", Decimal("1.25")), box("decimal(18,4)", Decimal("1.0001"))],
         Array("decimal(38,4)"),
     ),
+    (
+        "decimals that no type holds",
+        [box("decimal(38,0)", Decimal("9" * 38)), box("decimal(38,10)", Decimal("0.0000000001"))],
+        None,
+    ),
     ("text and number", [box("string", "a"), box("int", 1)], None),
     ("float and double", [box("float", 1.0), box("double", 1.0)], None),
     (
@@ -338,6 +343,7 @@ def test_values_of_several_classes(streams: list[bytes], storage: Any) -> None:
 
 
 GOOD = box("int", 7)
+LONG = box("decimal(38,0)", Decimal("9" * 38))
 BAD = {
     "empty": b"",
     "another magic": b"\xac\xed\x00\x04" + GOOD[4:],
@@ -349,6 +355,13 @@ BAD = {
     "a text": b"\xac\xed\x00\x05t\x00\x01a",
     "null": b"\xac\xed\x00\x05p",
     "a text of half a character": b"\xac\xed\x00\x05t\x00\x03\xed\xa0\xbd",
+    "an object without a class": b"\xac\xed\x00\x05sp",
+    "an array without a class": b"\xac\xed\x00\x05up",
+    "a text as a class": GOOD.replace(b"w\x04\x00\x00\x00\x01", b"w\x04\x00\x00\x00\x02t\x00\x01asq\x00\x7e\x00\x09"),
+    "a decimal of 39 digits": LONG.replace((10**38 - 1).to_bytes(16, "big"), b"\xff" * 16),
+    "a decimal with a magnitude of 18 bytes": LONG.replace(
+        b"\x10" + (10**38 - 1).to_bytes(16, "big"), b"\x12" + bytes(2) + (10**38 - 1).to_bytes(16, "big")
+    ),
     "a proxy class": b"\xac\xed\x00\x05s}\x00\x00\x00\x00xp",
 }
 
@@ -360,6 +373,19 @@ def test_streams_that_are_something_else(stream: bytes) -> None:
     assert found == Decoded(Array("int"), found.values, 1) if found else False
     assert found is not None
     assert found.values.to_pylist() == [[7], None, None]
+
+
+def test_lists_are_no_bounds() -> None:
+    """[MDS-Z-6] A stream of another index type is invalid."""
+    bounds = minmax("a", "int", [1], [2])
+    assert isinstance(bounds.storage, Struct)
+    (good,) = encode_streams(bounds.storage, bounds.values).to_pylist()
+    found = decode_streams("minmax", [good, GOOD])
+    assert found is not None
+    assert (found.values.to_pylist(), found.unreadable) == ([{"min": 1, "max": 2}, None], 1)
+    found = decode_streams("valuelist", [good, GOOD])
+    assert found is not None
+    assert (found.values.to_pylist(), found.unreadable) == ([None, [7]], 1)
 
 
 @pytest.mark.parametrize("end", range(len(GOOD)))
