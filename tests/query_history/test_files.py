@@ -324,3 +324,63 @@ def test_texts_that_no_file_can_have(tmp_path: Path) -> None:
     files = HistoryFiles(LocalStorage(), str(tmp_path))
     HistoryWriter(files).write(rows("a = '\ud800'"), NOW)
     assert [each.predicate for each, _ in files.rows()] == ["a = '?'"]
+
+
+class Failing(LocalStorage):
+    """A storage whose writes fail as often as said."""
+
+    failures = 0
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise StorageError("no space left", where=path)
+        return super().put_if_absent(path, data)
+
+
+def test_rows_whose_write_fails_are_not_written_later(tmp_path: Path) -> None:
+    """[REP-H-3]: the caller keeps them, and writes them again with others."""
+    storage = Failing()
+    files = HistoryFiles(storage, str(tmp_path))
+    writer, storage.failures = HistoryWriter(files), 1
+    with pytest.raises(StorageError, match="no space left"):
+        writer.write(rows("a"), NOW)
+    writer.settle()
+    assert scans(files) == 0
+    writer.write(rows("a", "b"), NOW)
+    assert scans(files) == 2
+
+
+def test_a_file_of_another_driver_is_not_replaced(tmp_path: Path) -> None:
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    writer = HistoryWriter(files, "ab" * 16)
+    files.put(DAY, f"{int(NOW.timestamp() * 1000)}-{'ab' * 16}-1.parquet", rows("a", "b"))
+    with pytest.raises(StorageError, match="the name of a new file is taken"):
+        writer.write(rows("c"), NOW)
+    writer.write(rows("c"), NOW)
+    assert scans(files) == 3
+
+
+def test_a_merge_that_fails_costs_no_rows(tmp_path: Path) -> None:
+    storage = Failing()
+    files = HistoryFiles(storage, str(tmp_path))
+    writer = HistoryWriter(files)
+    for _ in range(25):
+        writer.write(rows("a"), NOW)
+        storage.failures = 1  # of the merge, if one is due
+        writer.tidy(NOW, 30)
+        storage.failures = 0
+    assert scans(files) == len(names(tmp_path)) == 25
+
+
+def test_files_that_disappear_all_the_time_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xskip.query_history.files.time.sleep", lambda _: None)
+    files = HistoryFiles(LocalStorage(), str(tmp_path))
+    HistoryWriter(files).write(rows("a"), NOW)
+
+    class Vanishing(LocalStorage):
+        def read(self, path: str) -> bytes:
+            raise FileNotFoundError(path)
+
+    with pytest.raises(StorageError, match="disappear while they are read"):
+        list(HistoryFiles(Vanishing(), str(tmp_path)).rows())
