@@ -19,7 +19,7 @@ from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, find_live, new_file_name, publish
-from xskip.metadatastore.commit_records import find_latest
+from xskip.metadatastore.commit_records import RecordName, find_latest, read_record
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
 from xskip.metadatastore.recorded_files import write_files
@@ -181,6 +181,18 @@ def test_torn_record_falls_back(length: int, md: str, scratch: Path) -> None:
     assert live is not None
     assert live.record == first
     assert numbers(md) == [0, 1]
+
+
+def test_a_record_with_the_name_of_another_index(md: str, scratch: Path) -> None:
+    """[MDS-C-4] A record whose name contains another identity than the record counts as incomplete."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    second = replace_all(DISK, md, scratch, [numbered_table(2, 4)])
+    latest = max((Path(md) / "_commits").iterdir())
+    renamed = latest.rename(latest.with_name(f"{latest.name[:20]}-{'0' * 32}.json"))
+    with pytest.raises(MetadataCorruptError, match="belongs to another index than its file name states"):
+        read_record(DISK, md, RecordName(2, "0" * 32))
+    renamed.rename(latest)
+    assert read_record(DISK, md, RecordName(2, first.index)) == (second, first.index)
 
 
 def test_torn_record_does_not_block(md: str, scratch: Path) -> None:

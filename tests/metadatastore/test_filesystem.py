@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.metadatastore.filesystem_contract import CHECKS, Check
 from xskip.errors import StorageError
-from xskip.metadatastore.filesystem import LocalStorage, local_path
+from xskip.metadatastore.filesystem import LocalStorage, local_path, put_once
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
@@ -243,3 +245,37 @@ def test_checksums_of_a_removed_file_go_with_it(tmp_path: Path) -> None:
     (tmp_path / ("x" * 255)).write_bytes(b"")
     LocalStorage().remove([f"file:{tmp_path}/a", f"{tmp_path}/{'x' * 255}", f"{tmp_path}/none"])
     assert sorted(path.name for path in tmp_path.iterdir()) == [".b.crc", ".c.crc", "b"]
+
+
+def test_a_name_that_another_writer_took_and_removed(tmp_path: Path) -> None:
+    """[MDS-C-20] The bytes are not written, and the writer learns so."""
+
+    class Taken(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            return False
+
+    assert put_once(Taken(), str(tmp_path / "1.json"), b"{}") is False
+    assert put_once(LocalStorage(), str(tmp_path / "1.json"), b"{}") is True
+    assert put_once(Taken(), str(tmp_path / "1.json"), b"{}") is True
+    assert put_once(Taken(), str(tmp_path / "1.json"), b"[]") is False
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_cannot_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool) -> None:
+    """[MDS-C-21] An error of the disk, or a write that ends early, leaves no record."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EIO if links else errno.EPERM, "refused")
+
+    class Short(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(bytes(data)[:1])
+
+    monkeypatch.setattr(os, "link", refused)
+    real = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode, **kw: Short(path, "x") if mode == "xb" else real(path, mode, **kw)
+    )
+    with pytest.raises(StorageError, match="refused.*check the storage" if links else "No space left.*free some space"):
+        LocalStorage().put_if_absent(str(tmp_path / "1.json"), b"{}")
+    assert list(tmp_path.iterdir()) == []

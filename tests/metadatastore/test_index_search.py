@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from xskip.errors import StorageError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.index_search import index_directories
 
@@ -56,3 +57,21 @@ def test_a_search_ends(tmp_path: Path) -> None:
     storage = Endless()
     assert index_directories(storage, "/lake") == []
     assert storage.listed == 10_000
+
+
+def test_a_directory_that_cannot_be_listed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A search goes on without a directory below the first one, and says so."""
+    expected = made(tmp_path, f"a/_xskip/{DIGESTS[0]}", f"c/_xskip/{DIGESTS[1]}")
+    made(tmp_path, f"b/_xskip/{DIGESTS[2]}")
+
+    class Closed(LocalStorage):
+        def directories(self, directory: str) -> Sequence[str]:
+            if directory == closed:
+                raise StorageError("cannot list the directory", where=directory)
+            return super().directories(directory)
+
+    closed = str(tmp_path / "b")
+    assert index_directories(Closed(), str(tmp_path)) == expected
+    assert f"xskip does not search {closed}" in caplog.text
+    with pytest.raises(StorageError):
+        index_directories(Closed(), closed)

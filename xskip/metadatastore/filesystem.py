@@ -209,8 +209,6 @@ def _storage_errors(action: str, path: str) -> Iterator[None]:
     """Run the body and convert OSError to StorageError; a missing file in a read still raises FileNotFoundError."""
     try:
         yield
-    except StorageError:
-        raise
     except OSError as error:
         if action == "read the file" and isinstance(error, FileNotFoundError):
             raise
