@@ -64,7 +64,7 @@ class ScanSource:
         if not colon or scheme == "file":
             return LocalFileSystem(), names.to_pylist()
         filesystem, root = FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
-        own = table_identifier(self.root)
+        own = table_identifier(self.root).rstrip("/")  # that of a bucket is only a slash
         return filesystem, [root.rstrip("/") + name.removeprefix(own) for name in names.to_pylist()]
 
     def dataset(self, names: pa.Array) -> pyarrow.dataset.Dataset:
