@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from xskip import BloomFilter, MinMax, NullCount, ValueList
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
 from xskip.cli.spark_fallback import NeedsSpark, files, open_without_spark, status
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.query_history.files import HistoryFiles, HistoryWriter
+from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "a int, s string, d date, x double"
@@ -114,6 +118,27 @@ def test_files_are_those_that_spark_reads(
 @pytest.mark.usefixtures("no_spark")
 def test_the_indexes_below_a_directory(dataset: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{dataset} " in call(capsys, "list", str(Path(dataset).parent))
+
+
+@pytest.mark.usefixtures("kept_session")
+def test_overviews_and_savings_of_a_session(
+    dataset: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(timezone.utc)
+    rows, ended = HistoryRows(10), int(now.timestamp() * 1000)
+    rows.add(
+        ScanKind(dataset, "parquet", None, "", (), (), (), "me", "job"),
+        ScanSums(ended, ended, 1, 2, 8, 800, 6, 600, 1.5),
+    )
+    HistoryWriter(HistoryFiles(LocalStorage(), str(tmp_path))).write(rows, now)
+    for arguments, found in (
+        (("list", str(Path(dataset).parent)), f"{dataset} "),
+        (("list", str(Path(dataset).parent), "--history", str(tmp_path)), "200 B"),
+        (("savings", str(tmp_path)), "200 B"),
+    ):
+        plain = call(capsys, *arguments)
+        assert found in plain
+        assert call(capsys, *arguments, *WITH_SPARK) == plain
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -71,7 +71,7 @@ def _parsed(text: str) -> Index:
             raise ValueError(text)
         columns = [_column(argument) for argument in node.args]
         parameters = {str(k.arg): _value(k.value) for k in node.keywords}
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, *_ERRORS) as error:
         raise IndexDefinitionError("the index definition is not valid", found=text, expected=_EXPECTED) from error
     return _made(node.func.id, columns, parameters)
 
