@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -25,6 +26,7 @@ from tests.pruning.cases import (
     translated,
 )
 from tests.reference import POOLS, leaf_truth, order, truth
+from xskip import MinMax
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
 from xskip.clauses.index_clause import ColumnClause
 from xskip.clauses.partition import PartitionClause
@@ -35,9 +37,10 @@ from xskip.expressions.condition_reasons import (
     PartitionMismatch,
     UnansweredCondition,
 )
-from xskip.expressions.operands import Cast, Column, split_path
+from xskip.expressions.operands import Call, Cast, Column, split_path
 from xskip.expressions.predicate import (
     And,
+    ColumnComparison,
     Comparison,
     Constant,
     In,
@@ -52,6 +55,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
+from xskip.indexes import registry
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
 from xskip.pruning.prune import UnusedPart, prune, requirements
 from xskip.pruning.translate import IndexCatalog, translate
@@ -505,3 +509,60 @@ def test_a_partition_column_of_one_side_alone_answers_nothing(metadata: Any, que
     clause = translate(leaf, IndexCatalog((minmax,), metadata, query))
     assert clause == Undetermined((leaf,), PartitionMismatch("p"))
     assert key_of(translate(leaf, IndexCatalog((minmax,), {"p": "int"}, {"p": "int"}))) == "p"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "query", "reason"),
+    [
+        ({"p": "int"}, {}, PartitionMismatch("p")),
+        ({}, {"p": "int"}, PartitionMismatch("p")),
+        ({"p": "bigint"}, {"p": "bigint"}, AnotherType("p", "int", "bigint")),
+    ],
+)
+def test_a_comparison_with_such_a_partition_column_answers_nothing(metadata: Any, query: Any, reason: Any) -> None:
+    """[SND-30] [PRU-PC-5]"""
+    described = [
+        (IndexDefinition("minmax", (name,), types=("int",)), Struct((("min", "int"), ("max", "int")))) for name in "ap"
+    ]
+    pair = ColumnComparison(Op.LT, Column(("a",), "int"), Column(("p",), "int"))
+    clause = translate(pair, IndexCatalog(tuple(described), metadata, query))
+    assert clause == Undetermined((pair,), reason)
+
+
+def test_a_comparison_with_something_else_than_a_column_answers_nothing() -> None:
+    described = IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int")))
+    call = Call("key", "f", "int", (Column(("a",), "int"),))
+    pair = ColumnComparison(Op.LT, Column(("a",), "int"), call)
+    clause = translate(pair, IndexCatalog((described,)))
+    assert clause == Undetermined((pair,), OtherReason("f(a) does not contain a column"))
+
+
+@dataclass(frozen=True, slots=True)
+class OfCalls(MinMax):
+    """An index with the bounds of the results of a function."""
+
+    name: ClassVar[str] = "ofcalls"
+    of_calls: ClassVar[bool] = True
+
+    def translate(self, leaf: Any, definition: IndexDefinition, storage: Any) -> Any:
+        return MinMax("x").translate(replace(leaf, operand=Column(("x",), "int")), definition, storage)
+
+
+def test_an_index_answers_calls_with_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-CU-1]"""
+    monkeypatch.setattr(registry, "_TYPES", {**registry._TYPES, "ofcalls": OfCalls})
+    definition = IndexDefinition("ofcalls", ("a",), types=("int",))
+    described = definition, Struct((("min", "int"), ("max", "int")))
+
+    def asked(kind: str, **catalog: Any) -> Any:
+        leaf = Comparison(Op.EQ, Call("key", "f", "int", (5, Column(("A",), kind))), 7)
+        return translate(leaf, IndexCatalog((described,), **catalog))
+
+    assert asked("int").needs == (definition.key,)
+    unknown = OtherReason("no registered implication of f applies")
+    for clause in (
+        asked("bigint"), asked("int", partitions={"a": "int"}), asked("int", queried={"a": "int"}),
+        asked("int", case_sensitive=True),
+    ):  # fmt: skip
+        assert isinstance(clause, Undetermined)
+        assert clause.reason == unknown
