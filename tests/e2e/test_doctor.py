@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,6 +15,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import index, write_once
 from xskip import MinMax, SkippingIndex
+from xskip.api import doctor
 from xskip.results.diagnosis import Check, Diagnosis
 
 ROOT = Path(__file__).parents[2]
@@ -156,3 +159,42 @@ def test_a_session_without_avro() -> None:
     assert states.pop("skipping") == ["warning", "call xskip.enable(spark)", "call xskip.enable(spark)"]
     assert states["round trip"] == ["ok", "", ""]
     assert {state for state, *_ in states.values()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("version", "python", "state", "said"),
+    [
+        ("4.0.1", "4.0.1", "ok", ""),
+        ("4.0.0-amzn-0", "4.0.0-amzn-0", "ok", ""),
+        ("4.0.1", "3.5.1", "warning", "install pyspark==4.0.1"),
+        ("3.4.4", "3.4.4", "warning", "use a Spark that xskip is tested with: 3.5 or newer, below 4.4"),
+        ("5.0.0", "5.0.0", "warning", "use a Spark that xskip is tested with: 3.5 or newer, below 4.4"),
+    ],
+)
+def test_versions_of_spark(monkeypatch: pytest.MonkeyPatch, version: str, python: str, state: str, said: str) -> None:
+    monkeypatch.setattr("pyspark.__version__", python)
+    found: Check = doctor._spark(SimpleNamespace(version=version))  # type: ignore[arg-type]
+    assert (found.name, found.state) == ("spark", state)
+    assert said in str(found.advice)
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [("17.0.12", "ok"), ("25-ea", "ok"), ("21", "ok"), ("11.0.2", "failure"), ("1.8.0_392", "failure")],
+)
+def test_versions_of_java(version: str, state: str) -> None:
+    system = SimpleNamespace(getProperty={"java.version": version}.get)
+    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
+    engine: Any = SimpleNamespace(hook=SimpleNamespace(gateway=SimpleNamespace(jvm=jvm)))
+    found: Check = doctor._java(engine)
+    assert (found.state, found.found) == (state, f"Java {version}")
+    assert bool(found.advice) == (state == "failure")
+
+
+def test_an_error_of_a_check_is_its_failure() -> None:
+    def run() -> list[Check]:
+        raise RuntimeError("the gateway is closed")
+
+    (found,) = doctor._guarded("spark", run)
+    assert (found.name, found.state) == ("spark", "failure")
+    assert "the gateway is closed" in str(found.found)
