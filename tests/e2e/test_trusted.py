@@ -42,6 +42,25 @@ def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path
         assert sorted(map(str, trusting.select(field).collect())) == sorted(map(str, plain.select(field).collect()))
 
 
+def test_partitions_of_type_binary(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-1] [JVM-SN-1] Values of a binary partition column skip files with and without a listing."""
+    null = "__HIVE_DEFAULT_PARTITION__"
+    files = {f"p={value}/f{i}": [(i,)] for i, value in enumerate(["k0", "k1", "é", null])}
+    path, schema = write_once(spark, tmp_path / "data", "a int", files), "a int, p binary"
+    index = SkippingIndex.for_path(spark, path, schema=schema)
+    index.create([MinMax("a")])
+    values: list[tuple[int, bytes | None]] = [(0, b"k0"), (1, b"k1"), (2, "é".encode()), (3, None)]
+    for df in (spark.read.schema(schema).parquet(path), index.read(trust_listing=True)):
+        assert sorted(map(tuple, df.collect())) == values
+        for predicate, rows in {
+            "p = X'6B31'": [1],
+            "p = X'6B31' OR a = 2": [1, 2],
+            "p IS NULL OR a = 0": [0, 3],
+        }.items():
+            assert opened_files(df.filter(predicate)) == {f"f{i}" for i in rows}, predicate
+            assert sorted(map(tuple, df.filter(predicate).collect())) == [values[i] for i in rows]
+
+
 def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-TL-2] Only the newest partition, unknown partitions and those that the user names are listed."""
     index, _ = by_days(spark, tmp_path)

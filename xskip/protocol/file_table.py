@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,5 +92,5 @@ def _encoded(values: pa.Array) -> list[str]:
     elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return ["null" if v is None else json.dumps(str(v)) for v in values.to_pylist()]
     elif pa.types.is_binary(kind):
-        return ["?" for _ in range(len(values))]
+        return ["null" if v is None else f'{{"b64":"{b64encode(v).decode()}"}}' for v in values.to_pylist()]
     return [json.dumps(v) for v in values.to_pylist()]

@@ -2,8 +2,11 @@ package io.xskip.listing;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.util.Base64;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -42,6 +45,9 @@ final class PartitionValues {
   private static Object decode(Object encoded, DataType type) {
     if (type instanceof StringType) {
       return UTF8String.fromString((String) encoded);
+    }
+    if (type instanceof BinaryType) {
+      return Base64.getDecoder().decode((String) ((Map) encoded).get("b64"));
     }
     if (type instanceof BooleanType) {
       return encoded;
