@@ -229,10 +229,10 @@ def test_a_segment_that_is_deleted_meanwhile_fails_the_compaction(
 
     write = Sink.write_segments
 
-    def meanwhile(self: Sink, df: DataFrame, token: str) -> Any:
+    def meanwhile(self: Sink, df: DataFrame, token: str, ending: str) -> Any:
         later = dt.datetime(2026, 6, 1, tzinfo=dt.timezone.utc)
         written.describe([rows[0] | {"CreatedAt": later, "DeletedAt": later}])
-        return write(self, df, token)
+        return write(self, df, token, ending)
 
     monkeypatch.setattr(Sink, "write_segments", meanwhile)
     with pytest.raises(CommitConflictError):

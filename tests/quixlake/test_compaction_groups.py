@@ -99,7 +99,7 @@ def test_partitions_with_fewer_segments_count() -> None:
     """[QLK-CP-1]"""
 
     def new(*rows: tuple[str | None, int]) -> pa.Table:
-        names: dict[str, Any] = dict.fromkeys(SEGMENTS.names[4:], 0)
+        names: dict[str, Any] = dict.fromkeys(SEGMENTS.names[4:-1], 0)
         return pa.Table.from_pylist([names | {"stream_key": key, "rows": count} for key, count in rows], SEGMENTS)
 
     groups = [[(i, i)] for i in range(2)]
@@ -122,7 +122,7 @@ def test_a_compaction_without_gain_rewrites_nothing(
     hourly(tmp_path, ("a", "b"), exact=True)
     calls = []
 
-    def write(self: Sink, df: DataFrame, token: str) -> Any:
+    def write(self: Sink, df: DataFrame, token: str, ending: str) -> Any:
         calls.append(token)
         raise AssertionError
 

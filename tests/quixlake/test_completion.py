@@ -16,6 +16,7 @@ from xskip.metadatastore import filesystem
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake.completion import Completion
 from xskip.quixlake.manifests import SEGMENTS, Manifest, batch_name
+from xskip.spark.quixlake.segments import PendingUpload
 
 
 class NoMoves:
@@ -24,6 +25,12 @@ class NoMoves:
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
         assert len(moves) <= 2_000
         return [False] * len(moves)
+
+    def complete(self, topic: str, uploads: Sequence[str]) -> None:
+        raise AssertionError("no segment has an upload")
+
+    def uploads(self, folder: str) -> Sequence[PendingUpload]:
+        raise AssertionError("no segment has an upload")
 
 
 def segments(keys: int, each: int) -> pa.Table:
@@ -37,8 +44,8 @@ def segments(keys: int, each: int) -> pa.Table:
         "name": pc.binary_join_element_wise("ts_", text, "_", text, "_part_0_off_", text, "_", text, ".avro", ""),
         "stream_key": key,
     }
-    numbers = dict.fromkeys(SEGMENTS.names[4:], number) | {"partition": np.zeros_like(number)}
-    return pa.table(texts | numbers, SEGMENTS)
+    numbers = dict.fromkeys(SEGMENTS.names[4:-1], number) | {"partition": np.zeros_like(number)}
+    return pa.table(texts | numbers | {"upload": pa.nulls(len(number), pa.string())}, SEGMENTS)
 
 
 def complete(base: Path, keys: int, each: int) -> int:

@@ -44,7 +44,7 @@ def paths(count: int, first: int = 0) -> pa.Array:
 
 
 def manifest(number: int, replaced: pa.Array, added: tuple[str, ...] = ("x.avro",)) -> Manifest:
-    row = {"folder": PLACE, "stream_key": "k"} | dict.fromkeys(SEGMENTS.names[4:], 1)
+    row = {"folder": PLACE, "stream_key": "k"} | dict.fromkeys(SEGMENTS.names[4:-1], 1)
     rows = [row | {"hidden": f"._xskip-{name}", "name": name} for name in added]
     return Manifest(compaction_name(number), f"token{number}", 7, 9, pa.Table.from_pylist(rows, SEGMENTS), replaced)
 
@@ -53,7 +53,7 @@ def former(of: Manifest) -> bytes:
     """Return a manifest whose metadata name the replaced segments."""
     fields = {name: getattr(of, name) for name in ("batch", "token", "created", "index_rows")}
     fields["replaced"] = of.replaced.to_pylist()
-    table = of.segments.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
+    table = of.segments.drop_columns("upload").replace_schema_metadata({"xskip.batch": json.dumps(fields)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

@@ -24,7 +24,7 @@ from xskip.metadatastore.filesystem import LocalStorage, Storage
 from xskip.quixlake import completion, manifests
 from xskip.quixlake.manifests import stream_batch_name
 from xskip.quixlake.sink import Sink, SinkOptions
-from xskip.spark.quixlake.segments import SegmentCalls
+from xskip.spark.quixlake.segments import PendingUpload, SegmentCalls
 
 SCHEMA = "timestamp bigint, key binary, value binary, partition int, offset bigint"
 MODES = {
@@ -54,6 +54,12 @@ class FaultyMoves:
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
         return self._storage._run(self._calls.rename, topic, moves, ending)
 
+    def complete(self, topic: str, uploads: Sequence[str]) -> None:
+        self._storage._run(self._calls.complete, topic, uploads)
+
+    def uploads(self, folder: str) -> Sequence[PendingUpload]:
+        return self._storage._run(self._calls.uploads, folder)
+
 
 class StagedSink(Sink):
     """A sink whose job copies segments that another sink has written, which takes no time."""
@@ -61,7 +67,7 @@ class StagedSink(Sink):
     staged: tuple[Path, pa.Table]
     during_job: Callable[[], object] = staticmethod(lambda: None)
 
-    def write_segments(self, df: DataFrame, token: str) -> pa.Table:
+    def write_segments(self, df: DataFrame, token: str, ending: str = "") -> pa.Table:
         root, table = self.staged
         hidden = []
         for folder, name in zip(table["folder"].to_pylist(), table["hidden"].to_pylist(), strict=True):
@@ -71,7 +77,7 @@ class StagedSink(Sink):
             target.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / folder / name, target / hidden[-1])
         self.during_job()
-        return table.set_column(table.schema.get_field_index("hidden"), "hidden", pa.array(hidden))
+        return table.set_column(table.schema.get_field_index("hidden"), "hidden", pa.array(hidden, pa.string()))
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +87,8 @@ def staged(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
     table: list[pa.Table] = []
 
     class Stopped(Sink):
-        def write_segments(self, df: DataFrame, token: str) -> pa.Table:
-            table.append(super().write_segments(df, token))
+        def write_segments(self, df: DataFrame, token: str, ending: str = "") -> pa.Table:
+            table.append(super().write_segments(df, token, ending))
             raise Crash
 
     with pytest.raises(Crash):

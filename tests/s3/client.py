@@ -65,6 +65,25 @@ class Server:
         keys = [e.text or "" for e in found.iter() if e.tag.rpartition("}")[2] == "Key"]
         return [key for key in keys if part in key and not key.endswith("/")]
 
+    def uploads(self, bucket: str, part: str = "") -> list[tuple[str, str]]:
+        """Return the keys that contain a text and the identities of all uploads that have not ended."""
+        found = ET.fromstring(self._ask("GET", f"{bucket}?uploads"))
+        uploads = [
+            {e.tag.rpartition("}")[2]: e.text or "" for e in upload}
+            for upload in found.iter() if upload.tag.endswith("}Upload")
+        ]  # fmt: skip
+        return [(each["Key"], each["UploadId"]) for each in uploads if part in each["Key"]]
+
+    def start_upload(self, bucket: str, key: str) -> str:
+        """Start an upload, and return its identity."""
+        found = ET.fromstring(self._ask("POST", f"{bucket}/{quote(key)}?uploads", b""))
+        (identity,) = [e.text or "" for e in found.iter() if e.tag.endswith("}UploadId")]
+        return identity
+
+    def abort_upload(self, bucket: str, key: str, identity: str) -> None:
+        """Abort an upload."""
+        self._ask("DELETE", f"{bucket}/{quote(key)}?uploadId={quote(identity)}")
+
     @contextmanager
     def order(self, **orders: Any) -> Iterator[None]:
         """Let the server do something in addition to S3 during the body."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
@@ -21,9 +20,7 @@ from tests.s3.bucket import Bucket, scenario
 from tests.s3.reading_scenarios import files_of
 from xskip import BloomFilter
 from xskip.quixlake import QuixLake, store
-from xskip.quixlake.completion import Completion
 from xskip.quixlake.results import LakeTable
-from xskip.quixlake.sink import Sink, SinkOptions
 
 #: The place of a lake in its bucket, and the stream keys of its partitions 0, 1 and 2.
 PLACE = "a b/lake"
@@ -35,75 +32,6 @@ AT_ONCE = timedelta(seconds=-9)
 UNSETTLED = 500
 #: The hidden folders of indexes and manifests.
 _INTERNAL = "/_xskip"
-
-
-@scenario
-def sink(bucket: Bucket) -> None:
-    """Check that the sink of a Quix Lake names all segments, where a rename is a copy, and repeats no batch."""
-    columns = "id AS timestamp", "CAST(id % 2 AS STRING) AS key", "'v' AS value", "0 AS partition", "id AS offset"
-    df = bucket.spark.range(10).selectExpr(*columns)
-    lake = Sink(bucket.spark, f"s3a://{bucket.name}/a b", "t", SinkOptions(codec="null"))
-    assert [lake.write(df, "b").rows, lake.write(df, "b").rows, lake.clean(timedelta(seconds=-9))] == [10, 0, 0]
-    names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw")]
-    assert sorted(names) == [f"ts_{i}_{i + 8}_part_0_off_{i}_{i + 8}.avro" for i in (0, 1)]
-    assert len(bucket.server.keys(bucket.name, "index_raw_0_")) == 2
-
-
-@scenario
-def requests_of_the_sink(bucket: Bucket) -> None:
-    """Check what a batch costs: nine requests for a segment with its descriptor, and few for the batch."""
-    columns = "id AS timestamp", "CAST(id % 8 AS STRING) AS key", "'v' AS value", "0 AS partition", "id AS offset"
-    lake = Sink(bucket.spark, f"s3a://{bucket.name}/{PLACE}", "t", SinkOptions(codec="null"))
-    with bucket.server.order():
-        assert lake.write(bucket.spark.range(80).selectExpr(*columns), "b").segments == 8
-        seen = [in_lake(each) for each in bucket.server.seen()]
-    kinds = Counter((each.partition(" ")[0], "._xskip-" in each) for each in below_raw(seen))
-    # the creation, the rename with its looks at both names and its copy, and the removal of the hidden name
-    assert kinds == {
-        ("PUT", True): 8, ("LIST", False): 16, ("HEAD", True): 16, ("HEAD", False): 8, ("PUT", False): 8,
-        ("DELETE", True): 8,
-    }, seen  # fmt: skip
-    assert len(index_requests(seen)) == 8
-    assert len(seen) <= 8 * 9 + 8, seen
-
-
-@scenario
-def a_name_that_is_taken(bucket: Bucket) -> None:
-    """Check that a segment gets another name where a file or a folder on S3 has its own, and that nothing is lost."""
-    columns = "id AS timestamp", "'k' AS key", "'v' AS value", "id AS partition", "id AS offset"
-    folder = f"{PLACE}/Raw/Topic=t/Key=k/Start=1970-01-01"
-    bucket.server.put(bucket.name, f"{folder}/ts_0_0_part_0_off_0_0.avro/x.txt", b"x")
-    bucket.server.put(bucket.name, f"{folder}/ts_1_1_part_1_off_1_1.avro", b"no Avro")
-    lake = Sink(bucket.spark, f"s3a://{bucket.name}/{PLACE}", "t", SinkOptions(codec="null"))
-    assert lake.write(bucket.spark.range(3).selectExpr(*columns), "b").segments == 3
-    names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw") if key.count("/") == 6]
-    stems = sorted(name.partition(".avro")[0] + ("+" if name.partition(".avro")[2] else "") for name in names)
-    assert stems == [
-        "ts_0_0_part_0_off_0_0+", "ts_1_1_part_1_off_1_1", "ts_1_1_part_1_off_1_1+", "ts_2_2_part_2_off_2_2"
-    ], names  # fmt: skip
-
-
-@scenario
-def a_rename_that_has_only_copied(bucket: Bucket) -> None:
-    """Check that the next writer completes a batch whose writer ended between the copy and the removal of a rename."""
-    columns = "id AS timestamp", "'k' AS key", "'v' AS value", "id AS partition", "id AS offset"
-    base = f"s3a://{bucket.name}/{PLACE}"
-    lake = Sink(bucket.spark, base, "t", SinkOptions(codec="null"))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Completion, "complete", lambda *_, **__: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            lake.write(bucket.spark.range(2).selectExpr(*columns), "b")
-    (batch,) = lake.completion.log.recorded().unfinished
-    manifest = lake.completion.log.read(batch)
-    assert manifest is not None
-    first, second = manifest.segments.to_pylist()
-    folder = f"{PLACE}/Raw/Topic=t/{first['folder']}"
-    content = lake.completion.storage.read(f"s3a://{bucket.name}/{folder}/{first['hidden']}")
-    bucket.server.put(bucket.name, f"{folder}/{first['name']}", content)
-    assert not Sink(bucket.spark, base, "t").write(bucket.spark.range(2).selectExpr(*columns), "b").is_new
-    names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw")]
-    assert sorted(names) == sorted([first["name"], second["name"]])
-    assert offsets(QuixLake(bucket.spark, base).read("t")) == [0, 1]
 
 
 def soon_settled(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
@@ -151,13 +79,21 @@ class LakeBucket:
 def in_lake(request: str) -> str:
     """Return the method of a request and its place below the lake.
 
-    ``LIST`` stands for a listing of one folder, and ``WALK`` for a listing of all that is below it.
+    ``LIST`` stands for a listing of one folder, and ``WALK`` for a listing of all that is below it. ``START``,
+    ``PART``, ``COMPLETE`` and ``ABORT`` are requests of an upload, and ``UPLOADS`` is a listing of uploads.
     """
     method, _, rest = request.partition(" ")
     path, _, query = rest.partition("?")
     prefix = re.search(r"prefix=([^&]*)", query)
     if prefix is None:
-        return f"{method} {path.encode('latin-1').decode().partition(PLACE)[2]}"
+        kinds = {
+            ("POST", "uploads"): "START", ("PUT", "partNumber"): "PART", ("PUT", "uploadId"): "PART",
+            ("POST", "uploadId"): "COMPLETE", ("DELETE", "uploadId"): "ABORT",
+        }  # fmt: skip
+        verb = kinds.get((method, query.partition("=")[0]), method)
+        return f"{verb} {path.encode('latin-1').decode().partition(PLACE)[2]}"
+    if query.startswith("uploads"):
+        return f"UPLOADS {unquote_plus(prefix[1]).partition(PLACE)[2]}"
     return f"{'LIST' if 'delimiter=' in query else 'WALK'} {unquote_plus(prefix[1]).partition(PLACE)[2]}"
 
 

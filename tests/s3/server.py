@@ -20,6 +20,8 @@ import werkzeug.serving
 from moto.moto_server.werkzeug_app import create_backend_app
 
 _CONTENTS = re.compile(rb"<Contents>.*?</Contents>", re.DOTALL)
+#: The time at which moto says that all uploads have started.
+_STARTED = b"2010-11-10T20:48:33.000Z"
 _KEY = re.compile(rb"<Key>(.*?)</Key>", re.DOTALL)
 
 
@@ -47,10 +49,12 @@ class Troubled:
         if orders.get("wait"):
             time.sleep(orders["wait"])
         if orders.get("refuse") and number % orders["refuse"] == 0:
-            return self._refuse(environ, start)
+            return self._answer(environ, start, "503 Slow Down", "SlowDown")
         if orders.get("hang up") and number % orders["hang up"] == 0:
             return self._hang_up(environ)
-        lost = orders.get("lose") and method == "PUT" and orders["lose"] in path
+        if orders.get("no uploads") and query.startswith("uploads") and method == "POST":
+            return self._answer(environ, start, "501 Not Implemented", "NotImplemented")
+        lost = orders.get("lose") and method in ("PUT", "POST") and orders["lose"] in f"{path}?{query}"
         if lost:
             with self._lock:
                 self._orders.pop("lose")
@@ -61,6 +65,10 @@ class Troubled:
                 self._put.add(path.strip("/").partition("/")[2])
         if "freeze" in orders and method == "GET" and ("list-type" in query or "prefix" in query):
             return self._frozen(environ, start)
+        if orders.get("started") and method == "GET" and query.startswith("uploads"):
+            return [body.replace(_STARTED, orders["started"].encode()) for body in self._app(environ, start)]
+        if method == "POST" and query.startswith("uploadId="):
+            return self._completed(environ, start)
         return self._app(environ, start)
 
     def _control(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -75,11 +83,18 @@ class Troubled:
         return [body]
 
     @staticmethod
-    def _refuse(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    def _answer(environ: dict[str, Any], start: Callable[..., Any], status: str, code: str) -> Iterable[bytes]:
         _drain(environ)
-        body = b"" if environ["REQUEST_METHOD"] == "HEAD" else b"<Error><Code>SlowDown</Code></Error>"
-        start("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        body = b"" if environ["REQUEST_METHOD"] == "HEAD" else f"<Error><Code>{code}</Code></Error>".encode()
+        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
         return [body]
+
+    def _completed(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """Complete an upload, or answer as S3 does that there is none, where moto fails."""
+        try:
+            return self._app(environ, start)
+        except KeyError:
+            return self._answer(environ | {"CONTENT_LENGTH": "0"}, start, "404 Not Found", "NoSuchUpload")
 
     @staticmethod
     def _hang_up(environ: dict[str, Any]) -> Iterable[bytes]:

@@ -18,6 +18,7 @@ from xskip.indexing.validation import sampled
 from xskip.metadata.table import concat
 from xskip.quixlake.compacted import Compacted
 from xskip.quixlake.descriptors import IndexFiles
+from xskip.quixlake.lost_segments import Uploads
 from xskip.quixlake.names import RAW
 from xskip.quixlake.overlaps import overlaps
 from xskip.quixlake.results import LakeTable
@@ -40,7 +41,7 @@ _LOST = "a committed batch lacks the segment; restore it, or call clean(abandon_
 Case = tuple[str, str, str]
 
 
-def check(store: LakeStore, folders: list[str]) -> LakeTable:
+def check(store: LakeStore, folders: list[str], uploads: Uploads) -> LakeTable:
     """Return what is odd about the descriptors and segments of topics' folders [QLK-CK-1]."""
     files = store.index_files(folders)
     raw = store.raw_files(folders)
@@ -58,7 +59,7 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     # Files of 0 bytes are no segments [QLK-PA-6], so that ``segments`` lacks them.
     empty = raw.names.filter(pc.and_(pc.equal(raw.sizes, 0), pc.match_substring(raw.names, ".avro")))
     cases += [("empty", path, "the file has 0 bytes") for path in empty.to_pylist()]
-    cases += [("lost", path, _LOST) for path in store.lost_segments(folders)]
+    cases += [("lost", path, _LOST) for path in store.lost_segments(folders, uploads)]
     cases += [("undecodable", path, "the name is not valid UTF-8, and reads leave it out")
               for path in store.undecodable(folders)]  # fmt: skip
     rows = [dict(zip(_CASE.names, case, strict=True)) for case in sorted(cases)]

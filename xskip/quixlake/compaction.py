@@ -63,12 +63,6 @@ class CompactionResult(KeyValueView):
                 ("index files", merged)]  # fmt: skip
 
 
-def _with_names_of_their_own(segments: pa.Table, token: str) -> pa.Table:
-    """Give segments names that no other segment can have, so that none is replaced by itself."""
-    names = pc.binary_join_element_wise(segments["name"], token, ".")
-    return segments.set_column(segments.schema.get_field_index("name"), "name", names)
-
-
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """The compaction of a topic. The options of ``sink`` limit the size of new segments."""
@@ -93,13 +87,12 @@ class Compaction:
         chosen, written = self._gainful(chosen, self._rewritten(chosen, token))
         if not len(chosen):
             return CompactionResult(0, 0, 0, self._merge(limit))
-        written = _with_names_of_their_own(written, token)
         replaced = chosen["path"].combine_chunks()
         manifest = Manifest(name, token, time.time_ns() // 1_000, self.sink.options.index_rows, written, replaced)
         # Of two compactions at the same time, one finds the number in the name taken [QLK-CP-5].
         if not self._are_unchanged(chosen) or not log.commit(manifest):
             log.withdraw(manifest)
-            self.sink.remove_hidden(written)
+            self.sink.discard(written)
             raise CommitConflictError(
                 "another writer changed the segments during the compaction", where=self.source.root,
                 hint=Words("{} again", Call("compact", command="quix compact")),
@@ -109,19 +102,20 @@ class Compaction:
         return CompactionResult(len(chosen), len(written), count, self._merge(limit))
 
     def _rewritten(self, chosen: pa.Table, token: str) -> pa.Table:
-        """Write the messages of segments into new ones under hidden names."""
+        """Write the messages of segments into new ones that no reader sees."""
         opened = open_source(
             self.spark, engine_of(self.spark),
             FrameReader(f"topic {self.source.topic}", lambda session: self.source.rows(session, chosen)),
         )  # fmt: skip
         # whatever the session says, a subset fails at segments that are corrupt or missing
         messages = opened.dataset.subset(np.ones(opened.dataset.listing().count, np.bool_))
-        return self.sink.write_segments(messages, token)
+        # Names that no other segment can have: none is replaced by itself.
+        return self.sink.write_segments(messages, token, f".{token}")
 
     def _gainful(self, chosen: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Return the segments to replace and to add, and remove the other new ones."""
         replaced, added = gainful(chosen, written)
-        self.sink.remove_hidden(written.filter(pa.array(~added)))
+        self.sink.discard(written.filter(pa.array(~added)))
         return chosen.filter(pa.array(replaced)), written.filter(pa.array(added))
 
     def clean(self, older_than: timedelta) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count, islice, pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,13 @@ from xskip.errors import MetadataCorruptError, StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import Storage
 from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, describe
-from xskip.quixlake.lost_segments import lost_error, lost_segments, paths_of
+from xskip.quixlake.lost_segments import identities, lost_error, lost_segments, paths_of
 from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
 from xskip.quixlake.names import METADATA, RAW, key_folder, topic_folder
 from xskip.quixlake.small_files import read_small_files
+
+if TYPE_CHECKING:
+    from xskip.spark.quixlake.segments import PendingUpload
 
 __all__ = ["Completion", "SegmentMoves"]
 
@@ -40,10 +43,16 @@ _log = logging.getLogger("xskip")
 
 
 class SegmentMoves(Protocol):
-    """The part of the hook that gives segments their final names."""
+    """The part of the hook by which segments appear under their final names."""
 
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
         """Give segments their final names, see :meth:`xskip.spark.quixlake.segments.SegmentCalls.rename`."""
+
+    def complete(self, topic: str, uploads: Sequence[str]) -> None:
+        """Complete uploads, see :meth:`xskip.spark.quixlake.segments.SegmentCalls.complete`."""
+
+    def uploads(self, folder: str) -> Sequence[PendingUpload]:
+        """List uploads, see :meth:`xskip.spark.quixlake.segments.SegmentCalls.uploads`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,7 @@ class Completion:
         except StorageError as error:
             if self.log.is_marked(manifest.batch):  # another writer was faster, and segments have moved on since then
                 return
-            lost = lost_segments(self.storage, self.segments, manifest)
+            lost = lost_segments(self.storage, self.segments, manifest, self.moves)
             if not len(lost):
                 raise
             if not abandon_lost:
@@ -113,22 +122,30 @@ class Completion:
             self.log.undo(manifest)
             return
         _log.warning("%s is complete without its lost segments: %s", manifest.batch, ", ".join(paths))
-        is_lost = pc.is_in(manifest.segments["hidden"], lost["hidden"])
+        is_lost = pc.is_in(identities(manifest.segments), identities(lost))
         self.complete(replace(manifest, segments=manifest.segments.filter(pc.invert(is_lost))))
 
     def _named(self, manifest: Manifest) -> pa.Table:
-        """Rename the segments, and return them with their final names."""
-        # A segment gets this further suffix where other messages have its name [QLK-SK-8].
-        ending = f".{manifest.token}"
+        """Make the segments appear under their final names, and return them with these names."""
         names: list[pa.Array] = []
         for start in range(0, len(manifest.segments), _CHUNK):
             part = manifest.segments.slice(start, _CHUNK)
-            moves = list(zip(*(part[name].to_pylist() for name in ("folder", "hidden", "name")), strict=True))
-            renamed = self.moves.rename(self.segments, moves, ending)
-            given = [f"{name}{ending if other else ''}" for (*_, name), other in zip(moves, renamed, strict=True)]
-            names.append(pa.array(given, pa.string()))
+            is_hidden = pc.is_null(part["upload"]).combine_chunks()
+            if uploads := part["upload"].drop_null().to_pylist():
+                self.moves.complete(self.segments, uploads)
+            given = self._renamed(part.filter(is_hidden), manifest.token)
+            names.append(pc.replace_with_mask(part["name"].combine_chunks(), is_hidden, given))
         position = manifest.segments.schema.get_field_index("name")
         return manifest.segments.set_column(position, "name", pa.chunked_array(names, pa.string()))
+
+    def _renamed(self, segments: pa.Table, token: str) -> pa.Array:
+        """Rename segments with hidden names, and return their final names."""
+        moves = list(zip(*(segments[name].to_pylist() for name in ("folder", "hidden", "name")), strict=True))
+        # A segment gets this further suffix where other messages have its name [QLK-SK-8].
+        ending = f".{token}"
+        renamed = self.moves.rename(self.segments, moves, ending) if moves else []
+        given = [f"{name}{ending if other else ''}" for (*_, name), other in zip(moves, renamed, strict=True)]
+        return pa.array(given, pa.string())
 
     def _index_files(self, manifest: Manifest, segments: pa.Table) -> Iterator[_IndexFile]:
         """Yield the index files of a batch, for each stream key and partition in the order of offsets."""

@@ -31,6 +31,7 @@ from xskip.quixlake.topic_index import TopicIndex, topic_index
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.bridge.sessions import active_session
 from xskip.spark.query.spark_engine import engine_of
+from xskip.spark.quixlake.segments import SegmentCalls
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -135,7 +136,8 @@ class QuixLake(LakeDiscovery):
         DatasetError
             If the lake has no such topic.
         """
-        return check(self._store, self._store.folders_of(topic))
+        uploads = SegmentCalls(engine_of(self.spark).hook)
+        return check(self._store, self._store.folders_of(topic), uploads)
 
     def validate(self, topic: str, *, sample: int | None = None, seed: int = 0) -> LakeTable:
         """Read segments, and return the claims that their messages contradict.
@@ -311,8 +313,9 @@ class QuixLake(LakeDiscovery):
         ----------
         topic : str
         older_than : timedelta
-            The least age of a compaction whose replaced segments are removed, and of the files of writers that ended
-            before they committed their batches; more than the duration of any read or write that still runs.
+            The least age of a compaction whose replaced segments are removed, and of the files and uploads of writers
+            that ended before they committed their batches; more than the duration of any read or write that still
+            runs.
         abandon_lost : bool
             What to do with a committed batch that no writer can complete, because somebody has removed segments, which
             :meth:`check` lists as ``lost``. True completes the batch without these segments and logs their names; a
@@ -321,7 +324,7 @@ class QuixLake(LakeDiscovery):
         Returns
         -------
         int
-            The number of removed files.
+            The number of removed files and aborted uploads.
 
         Raises
         ------

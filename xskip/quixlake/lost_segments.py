@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,18 +17,42 @@ from xskip.hints import Call, Method, Words
 from xskip.metadatastore.filesystem import Storage
 from xskip.quixlake.manifests import Manifest, ManifestLog
 
-__all__ = ["lost_error", "lost_of_topic", "lost_segments", "paths_of"]
+if TYPE_CHECKING:
+    from xskip.spark.quixlake.segments import PendingUpload
+
+__all__ = ["Uploads", "identities", "lost_error", "lost_of_topic", "lost_segments", "paths_of"]
 
 _THREADS = 16
 _MAX_EXAMPLES = 10
 
 
-def lost_segments(storage: Storage, topic: str, manifest: Manifest) -> pa.Table:
-    """Return the segments of a manifest that have neither their hidden name nor a final name."""
-    lost = manifest.segments
+class Uploads(Protocol):
+    """The part of the hook that lists uploads."""
+
+    def uploads(self, folder: str) -> Sequence[PendingUpload]:
+        """List uploads, see :meth:`xskip.spark.quixlake.segments.SegmentCalls.uploads`."""
+
+
+def lost_segments(storage: Storage, topic: str, manifest: Manifest, uploads: Uploads) -> pa.Table:
+    """Return the segments of a manifest that have neither their hidden name nor an upload nor a final name."""
+    lost = _without_upload(topic, manifest.segments, uploads)
     for _ in range(2):  # a listing can miss a segment that another writer renames at the same time
         lost = _absent(storage, topic, lost, manifest.token)
     return lost
+
+
+def identities(segments: pa.Table) -> pa.ChunkedArray:
+    """Return a text for each segment of a manifest that no other one has."""
+    return pc.coalesce(segments["hidden"], segments["upload"])
+
+
+def _without_upload(topic: str, segments: pa.Table, uploads: Uploads) -> pa.Table:
+    """Return the segments whose uploads have ended, and those without any."""
+    if segments["upload"].null_count == len(segments):
+        return segments
+    pending = pa.array([text.partition(" ")[0] for text, _ in uploads.uploads(topic)], pa.string())
+    identity = pc.list_element(pc.split_pattern(segments["upload"], " ", max_splits=1), 0)
+    return segments.filter(pc.invert(pc.is_in(identity, pending)))
 
 
 def _absent(storage: Storage, topic: str, segments: pa.Table, token: str) -> pa.Table:
@@ -47,14 +72,16 @@ def _absent(storage: Storage, topic: str, segments: pa.Table, token: str) -> pa.
     return segments.filter(pc.invert(exists))
 
 
-def lost_of_topic(storage: Storage, topic: str, log: ManifestLog) -> Iterator[tuple[Manifest, pa.Table]]:
+def lost_of_topic(
+    storage: Storage, topic: str, log: ManifestLog, uploads: Uploads
+) -> Iterator[tuple[Manifest, pa.Table]]:
     """Yield the committed batches of a topic that writers cannot complete, with their lost segments."""
     for batch in log.recorded().unfinished:
         try:
             manifest = log.read(batch)
         except MetadataCorruptError:  # no batch was committed by this file
             continue
-        lost = None if manifest is None else lost_segments(storage, topic, manifest)
+        lost = None if manifest is None else lost_segments(storage, topic, manifest, uploads)
         # If another writer has completed the batch since the listing, its segments can have moved on.
         if manifest is not None and lost is not None and len(lost) and not log.is_marked(batch):
             yield manifest, lost

@@ -53,10 +53,15 @@ _RETAINED_MARKS = 1_000
 #: The last mark of a stream proves that all batches before it are committed.
 _RETAINED_OF_STREAM = 10
 _FIELDS = ("folder", "hidden", "name", "stream_key")
-#: The columns of the segments of a batch. ``folder`` is relative to the folder of the topic.
+#: The start of the texts of uploads in the column of hidden names of a manifest. Earlier versions, which know no
+#: uploads, find no file with such a name, and report a lost segment.
+_UPLOAD = "upload "
+#: The columns of the segments of a batch. ``folder`` is relative to the folder of the topic. A segment that is in an
+#: upload has its text in ``upload`` and no ``hidden`` name; the first word of the text is the identity of the upload.
 SEGMENTS = pa.schema(
     [(name, pa.string()) for name in _FIELDS]
     + [(name, pa.int64()) for name in ("partition", "start", "end", "first", "last", "rows", "size")]
+    + [("upload", pa.string())]
 )
 
 
@@ -115,7 +120,7 @@ class Manifest:
             "batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows,
         }  # fmt: skip
         # The paths of replaced segments are a column, because columns are compressed [QLK-CP-6].
-        tables = [self.segments, pa.table({_REPLACED: self.replaced})]
+        tables = [_with_one_place(self.segments), pa.table({_REPLACED: self.replaced})]
         table = pa.concat_tables(tables, promote_options="default")
         table = table.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
         sink = pa.BufferOutputStream()
@@ -136,13 +141,30 @@ class Manifest:
                 table = table.filter(pc.is_null(table[_REPLACED])).drop_columns(_REPLACED)
             else:  # a former manifest
                 replaced = pa.array(fields.get("replaced", ()), pa.string())
-            segments = table.replace_schema_metadata(None).cast(SEGMENTS)
+            segments = _with_two_places(table.replace_schema_metadata(None)).cast(SEGMENTS)
             numbers = int(fields["created"]), int(fields["index_rows"])
             return Manifest(str(fields["batch"]), str(fields["token"]), *numbers, segments, replaced)
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             raise MetadataCorruptError(
                 "a manifest of the sink is damaged or incomplete", found=type(error).__name__
             ) from error
+
+
+def _with_one_place(segments: pa.Table) -> pa.Table:
+    """Return segments with their uploads in the column of hidden names."""
+    uploads = pc.binary_join_element_wise(_UPLOAD, segments["upload"], "")
+    places = pc.coalesce(segments["hidden"], uploads)
+    return segments.set_column(segments.schema.get_field_index("hidden"), "hidden", places).drop_columns("upload")
+
+
+def _with_two_places(segments: pa.Table) -> pa.Table:
+    """Return the segments from which :func:`_with_one_place` made these."""
+    places, nothing = segments["hidden"], pa.scalar(None, pa.string())
+    is_upload = pc.starts_with(places, _UPLOAD)
+    uploads = pc.if_else(is_upload, pc.utf8_slice_codeunits(places, len(_UPLOAD)), nothing)
+    hidden = pc.if_else(is_upload, nothing, places)
+    segments = segments.set_column(segments.schema.get_field_index("hidden"), "hidden", hidden)
+    return segments.append_column("upload", uploads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.arrow_results import arrow_table
-from xskip.spark.quixlake.segments import SegmentCalls, SegmentLayout
+from xskip.spark.quixlake.segments import PendingUpload, SegmentCalls, SegmentLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Sink", "SinkOptions", "WriteResult"]
 
 _CHUNK = 10_000
+_log = logging.getLogger("xskip")
 _CODECS = ("snappy", "deflate", "zstandard", "null")
 
 
@@ -184,7 +186,7 @@ class Sink:
         # A refused commit means that another writer has committed the batch.
         if not completion.log.commit(manifest):
             completion.complete_all(completion.log.recorded())
-            self.remove_hidden(segments)
+            self.discard(segments)
             return WriteResult(is_new=False, segments=0, rows=0, size=0)
         completion.complete(manifest)
         completion.log.trim(recorded)
@@ -192,15 +194,16 @@ class Sink:
         return WriteResult(is_new=True, segments=len(segments), rows=rows, size=size)
 
     def clean(self, older_than: timedelta = timedelta(days=1), *, abandon_lost: bool = False) -> int:
-        """Remove what writers have left that ended before they committed their batches, and return the number of files.
+        """Remove what writers have left that ended before they committed their batches, and return how much it was.
 
-        ``older_than`` must be more than the duration of any write that still runs. See :meth:`Completion.complete` for
-        ``abandon_lost``.
+        These are files and uploads. ``older_than`` must be more than the duration of any write that still runs. See
+        :meth:`Completion.complete` for ``abandon_lost``.
         """
         completion = self.completion
         limit = time.time() * 1000 - older_than / timedelta(milliseconds=1)
         hidden = [file.path for file in self._calls.hidden(completion.segments) if file.modified < limit]
-        recorded = completion.log.recorded()  # after the listing: a later commit has no file in the listing
+        uploads = [upload.text for upload in self._uploads() if upload.started < limit]
+        recorded = completion.log.recorded()  # after the listings: they have no segment of a later commit
         committed = completion.complete_all(recorded, abandon_lost=abandon_lost)
         damaged = [
             batch
@@ -208,18 +211,30 @@ class Sink:
             if batch not in committed.manifests and entry.modified < limit
         ]
         self._calls.remove(hidden)
+        self._calls.abort(uploads)
         for batch in damaged:
             completion.log.discard(batch)
-        return len(hidden) + len(damaged)
+        return len(hidden) + len(uploads) + len(damaged)
 
-    def write_segments(self, df: DataFrame, token: str) -> pa.Table:
-        """Write messages into segments under hidden names, which share a token; return rows of ``SEGMENTS``."""
+    def _uploads(self) -> Sequence[PendingUpload]:
+        """List uploads; if this is not allowed, the log says so, and uploads stay until the store removes them."""
+        try:
+            return self._calls.uploads(self.completion.segments)
+        except StorageError as error:
+            _log.warning("%s", error)
+            return []
+
+    def write_segments(self, df: DataFrame, token: str, ending: str = "") -> pa.Table:
+        """Write messages into segments that no reader sees, and return rows of ``SEGMENTS``.
+
+        The hidden names share the token, and the final names have the ending.
+        """
         frame = message_frame(df)
         messages, has_branches = frame.messages, frame.has_branches
         options = self.options
         suffix = SegmentName(0, 0, 0, 0, 0).text(options.codec).partition(".")[2]
         layout = SegmentLayout(
-            options.codec, f".{suffix}", has_branches, options.max_rows or (1 << 63) - 1,
+            options.codec, f".{suffix}", ending, has_branches, options.max_rows or (1 << 63) - 1,
             options.max_bytes, options.max_millis,
         )  # fmt: skip
         try:
@@ -228,11 +243,13 @@ class Sink:
             failed = what_failed(error) | {"hint": "no message of this batch is visible; write the batch once more"}
             raise StorageError("Spark cannot write the segments of a batch", **failed) from error
 
-    def remove_hidden(self, segments: pa.Table) -> None:
-        """Remove the segments of a batch that another writer has committed."""
+    def discard(self, segments: pa.Table) -> None:
+        """Remove segments that :meth:`write_segments` has written and that no manifest names."""
         folder = self.completion.segments
-        places = zip(segments["folder"].to_pylist(), segments["hidden"].to_pylist(), strict=True)
+        hidden = segments.filter(pc.is_valid(segments["hidden"]))
+        places = zip(hidden["folder"].to_pylist(), hidden["hidden"].to_pylist(), strict=True)
         self._calls.remove([f"{folder}/{place}/{name}" for place, name in places])
+        self._calls.abort(segments["upload"].drop_null().to_pylist())
 
     def remove_segments(self, paths: pa.ChunkedArray) -> None:
         """Remove segments, whose paths are relative to the base; ignore segments that do not exist."""

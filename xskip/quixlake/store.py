@@ -20,7 +20,7 @@ from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.location import LakeLocation, list_below
-from xskip.quixlake.lost_segments import lost_of_topic, paths_of
+from xskip.quixlake.lost_segments import Uploads, lost_of_topic, paths_of
 from xskip.quixlake.manifests import ManifestLog
 from xskip.quixlake.names import METADATA, RAW, is_ambiguous, topic_of
 from xskip.quixlake.segments import kept, listed_segments
@@ -190,12 +190,12 @@ class LakeStore:
         """Return the compactions of topics' folders [QLK-CP-2]."""
         return self.compactions.compacted(folders)
 
-    def lost_segments(self, folders: Iterable[str]) -> list[str]:
+    def lost_segments(self, folders: Iterable[str], uploads: Uploads) -> list[str]:
         """Return the paths of lost segments of topics' folders, relative to the base [QLK-SK-10]."""
         found = []
         for folder in folders:
             below, log = f"{RAW}/{folder}", ManifestLog(self.storage, f"{self.uri}/{METADATA}/{folder}")
-            for _, lost in lost_of_topic(self.storage, f"{self.uri}/{below}", log):
+            for _, lost in lost_of_topic(self.storage, f"{self.uri}/{below}", log, uploads):
                 found += [f"{below}/{path}" for path in paths_of(lost)]
         return found
 

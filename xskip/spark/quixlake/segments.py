@@ -1,4 +1,4 @@
-"""The hook's operations on the segments of a Quix Lake: reading, writing, renaming and removing them."""
+"""The hook's operations on the segments of a Quix Lake: reading, writing, naming and removing them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xskip.spark.bridge.java_errors import in_short, reason, spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["HiddenFile", "SegmentCalls", "SegmentForm", "SegmentLayout"]
+__all__ = ["HiddenFile", "PendingUpload", "SegmentCalls", "SegmentForm", "SegmentLayout"]
 
 _THREADS = 16
 
@@ -29,8 +29,10 @@ class SegmentLayout:
 
     #: The name of an Avro codec.
     codec: str
-    #: The end of the names of segments, from .avro on.
+    #: The part of the names of segments from .avro to the suffix of the codec.
     suffix: str
+    #: The end of the names of segments.
+    ending: str
     #: Whether the values of headers are structs of string and bytes.
     has_branches: bool
     max_rows: int
@@ -58,6 +60,15 @@ class HiddenFile(NamedTuple):
     modified: int
 
 
+class PendingUpload(NamedTuple):
+    """An upload of a segment that is not complete."""
+
+    #: The first word is the identity of the upload.
+    text: str
+    #: Milliseconds since the epoch.
+    started: int
+
+
 class SegmentCalls:
     """The hook's operations on segments."""
 
@@ -67,7 +78,9 @@ class SegmentCalls:
         self._files: Any = self._calls.files()
 
     def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentLayout) -> DataFrame:
-        """Return a DataFrame with a row for each segment; its tasks write the segments under hidden names.
+        """Return a DataFrame with a row for each segment, which its tasks write so that no reader sees it.
+
+        A segment has a hidden name or, on S3A, an upload: a text by which it appears under its name.
 
         The messages have the form of ``io.xskip.quixlake.MessageWriter``, sorted within partitions. ``topic`` is the
         topic's folder in the hook's spelling. ``token`` is a text that the hidden names of this batch share, and no
@@ -78,7 +91,7 @@ class SegmentCalls:
         spark = messages.sparkSession
         self._hook.ship_kernel(spark)
         limits = bytearray(np.array((layout.max_rows, layout.max_bytes, layout.max_millis), "<i8").tobytes())
-        job = self._calls.job(layout.codec, layout.suffix, layout.has_branches, limits)
+        job = self._calls.job(layout.codec, layout.suffix, layout.ending, layout.has_branches, limits)
         return DataFrame(job.write(messages._jdf, topic, token), spark)
 
     def frame(self, spark: SparkSession, files: Pieces, root: str, form: SegmentForm) -> DataFrame:
@@ -113,6 +126,22 @@ class SegmentCalls:
         packed = bytearray("\0".join(part for move in moves for part in move), "utf-8")
         with _storage_errors("rename segments", topic):
             return [digit == "1" for digit in self._files.rename(topic, packed, ending, _THREADS)]
+
+    def complete(self, topic: str, uploads: Sequence[str]) -> None:
+        """Complete uploads, so that their segments appear; a segment that exists stays unchanged."""
+        with _storage_errors("complete the uploads of segments", topic):
+            self._files.complete(bytearray("\0".join(uploads), "utf-8"), _THREADS)
+
+    def abort(self, uploads: Sequence[str]) -> None:
+        """Abort uploads; ignore uploads that have ended."""
+        if uploads:
+            with _storage_errors("abort uploads of segments", uploads[0].split(" ", 2)[-1]):
+                self._files.abort(bytearray("\0".join(uploads), "utf-8"), _THREADS)
+
+    def uploads(self, folder: str) -> list[PendingUpload]:
+        """List the uploads of segments below a folder that are not complete; only S3A has such uploads."""
+        with _storage_errors("list uploads of segments", folder):
+            return [PendingUpload(text, started) for text, started in json.loads(self._files.uploads(folder))]
 
     def hidden(self, folder: str) -> list[HiddenFile]:
         """List the segments with hidden names below a folder; a folder that does not exist has none."""

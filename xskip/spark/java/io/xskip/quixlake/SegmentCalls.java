@@ -5,8 +5,10 @@ import io.xskip.common.Bytes;
 /** The methods for segments that Python calls. */
 public final class SegmentCalls {
   /** Returns the job that writes segments; the limits are those of {@link SegmentOptions}. */
-  public SegmentJob job(String codec, String suffix, boolean hasBranches, byte[] limits) {
-    return new SegmentJob(new SegmentOptions(codec, suffix, hasBranches, Bytes.longs(limits)));
+  public SegmentJob job(
+      String codec, String suffix, String ending, boolean hasBranches, byte[] limits) {
+    return new SegmentJob(
+        new SegmentOptions(codec, suffix, ending, hasBranches, Bytes.longs(limits)));
   }
 
   public SegmentFiles files() {

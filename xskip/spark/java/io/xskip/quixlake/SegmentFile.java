@@ -1,18 +1,14 @@
 package io.xskip.quixlake;
 
-import io.xskip.files.NewFiles;
 import java.io.IOException;
 import org.apache.avro.file.CodecFactory;
 import org.apache.avro.file.DataFileWriter;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A segment that a task writes under a hidden name. */
+/** A segment that a task writes. */
 final class SegmentFile {
   private final SegmentOptions options;
   private final boolean hasNulls;
@@ -24,10 +20,10 @@ final class SegmentFile {
 
   private final String text;
   private final String folder;
-  private final Path path;
-  private final FileSystem fileSystem;
+  private final SegmentOutput output;
   private final MessageWriter messages;
   private final DataFileWriter<Object> writer;
+  private final SegmentDigest digest; // null if the output needs none
   private FSDataOutputStream out = null; // null before create
   private long rows = 0;
   private long start = Long.MAX_VALUE;
@@ -36,13 +32,8 @@ final class SegmentFile {
   private long position = 0;
   private long flushed = 0; // of messages.written(), when the file had the length position
 
-  /**
-   * Creates a segment, still without a file, for the first message, which is not written, in the
-   * folder of a topic.
-   */
-  SegmentFile(
-      Path topic, String hiddenName, InternalRow first, SegmentOptions options, Configuration conf)
-      throws IOException {
+  /** Creates a segment, still without a file, for the first message, which is not written. */
+  SegmentFile(SegmentOutputs outputs, InternalRow first, SegmentOptions options) {
     this.options = options;
     hasNulls = MessageWriter.needsNulls(first, options.hasBranches);
     boolean isKeyed = !first.isNullAt(MessageWriter.STREAM_KEY);
@@ -53,21 +44,24 @@ final class SegmentFile {
     firstTimestamp = first.getLong(MessageWriter.TIMESTAMP);
     text = isKeyed ? FolderNames.text(streamKey.getBytes()) : null;
     folder = FolderNames.ofKey(text) + "/" + FolderNames.ofDay(day);
-    path = new Path(new Path(topic, new Path(null, null, folder)), hiddenName);
-    fileSystem = path.getFileSystem(conf);
+    output = outputs.next(folder);
     messages = new MessageWriter(options.hasBranches, hasNulls);
     writer = new DataFileWriter<Object>(messages);
     writer.setCodec(CodecFactory.fromString(options.codec));
+    digest =
+        output.needsDigest()
+            ? new SegmentDigest(options.codec, options.hasBranches, hasNulls)
+            : null;
   }
 
   void create() throws IOException {
-    out = NewFiles.create(fileSystem, path);
+    out = output.create();
     writer.create(MessageWriter.schema(hasNulls), out);
     position = out.getPos();
   }
 
-  Path path() {
-    return path;
+  SegmentOutput output() {
+    return output;
   }
 
   boolean accepts(InternalRow row) {
@@ -95,6 +89,9 @@ final class SegmentFile {
 
   void append(InternalRow row) throws IOException {
     writer.append(row);
+    if (digest != null) {
+      digest.append(row);
+    }
     long timestamp = row.getLong(MessageWriter.TIMESTAMP);
     start = Math.min(start, timestamp);
     end = Math.max(end, timestamp);
@@ -107,11 +104,13 @@ final class SegmentFile {
     writer.flush();
     long size = out.getPos();
     writer.close();
+    SegmentOutput.StoredSegment stored =
+        output.store(name(), digest == null ? null : digest.text());
     return new GenericInternalRow(
         new Object[] {
           UTF8String.fromString(folder),
-          UTF8String.fromString(path.getName()),
-          UTF8String.fromString(name()),
+          UTF8String.fromString(stored.hidden),
+          UTF8String.fromString(stored.name),
           text == null ? null : UTF8String.fromString(text),
           Long.valueOf(partition),
           Long.valueOf(start),
@@ -119,7 +118,8 @@ final class SegmentFile {
           Long.valueOf(firstOffset),
           Long.valueOf(lastOffset),
           Long.valueOf(rows),
-          Long.valueOf(size)
+          Long.valueOf(size),
+          UTF8String.fromString(stored.upload)
         });
   }
 

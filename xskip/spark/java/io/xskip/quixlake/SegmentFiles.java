@@ -18,7 +18,10 @@ import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 
-/** The segments of a topic on any file system: their renaming, and the removal of hidden files. */
+/**
+ * The segments of a topic on any file system: the renaming and the removal of hidden files, and the
+ * end of uploads.
+ */
 public final class SegmentFiles {
   static final String HIDDEN = "._xskip-"; // the start of the hidden names
 
@@ -85,6 +88,48 @@ public final class SegmentFiles {
             json.writeEndArray();
           }
         });
+  }
+
+  /** Returns the sink's uploads below a folder as JSON: {@code [["text",time],...]}. */
+  public String uploads(String folder) throws IOException {
+    Path root = Paths.path(folder);
+    UploadListing listing = new UploadListing(root.getFileSystem(SparkCompat.hadoopConf()));
+    listing.add(root);
+    return listing.json();
+  }
+
+  /**
+   * Completes uploads, whose texts NUL separates, in several threads; changes no segment that
+   * exists.
+   */
+  public void complete(byte[] uploads, int threads) throws Exception {
+    end(uploads, threads, true);
+  }
+
+  /** Aborts uploads, whose texts NUL separates, in several threads; ignores those that ended. */
+  public void abort(byte[] uploads, int threads) throws Exception {
+    end(uploads, threads, false);
+  }
+
+  private static void end(byte[] uploads, int threads, final boolean isComplete) throws Exception {
+    List<Callable<Boolean>> tasks = new ArrayList<>();
+    for (final String text : new String(uploads, StandardCharsets.UTF_8).split("\0", -1)) {
+      tasks.add(
+          new Callable<Boolean>() {
+            @Override
+            public Boolean call() throws IOException {
+              SegmentUpload upload = SegmentUpload.of(text);
+              FileSystem fileSystem = upload.fileSystem(SparkCompat.hadoopConf());
+              if (isComplete) {
+                upload.complete(fileSystem);
+              } else {
+                upload.abort(fileSystem);
+              }
+              return Boolean.TRUE;
+            }
+          });
+    }
+    Parallel.results(tasks, threads);
   }
 
   /**

@@ -17,22 +17,20 @@ import org.apache.spark.util.TaskFailureListener;
  */
 final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListener {
   private final Iterator<?> rows;
-  private final Path topic;
   private final SegmentOptions options;
-  private final Configuration conf;
-  private final String prefix;
-  private final List<Path> written = new ArrayList<>();
+  private final SegmentOutputs outputs;
+  private final List<SegmentOutput> written = new ArrayList<>();
   private SegmentFile open = null;
   private InternalRow pending = null; // read and not written; Spark overwrites it with the next one
 
   SegmentIterator(
-      Iterator<?> rows, Path topic, String token, SegmentOptions options, Configuration conf) {
+      Iterator<?> rows, Path topic, String token, SegmentOptions options, Configuration conf)
+      throws IOException {
     this.rows = rows;
-    this.topic = topic;
     this.options = options;
-    this.conf = conf;
     TaskContext task = TaskContext.get();
-    prefix = SegmentFiles.HIDDEN + token + "-" + task.taskAttemptId() + "-";
+    String prefix = SegmentFiles.HIDDEN + token + "-" + task.taskAttemptId() + "-";
+    outputs = new SegmentOutputs(topic, prefix, options.ending, conf);
     task.addTaskFailureListener((TaskFailureListener) this);
   }
 
@@ -49,8 +47,8 @@ final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListene
           pending = checked((InternalRow) rows.next());
         }
         if (open == null) {
-          open = new SegmentFile(topic, prefix + written.size(), pending, options, conf);
-          written.add(open.path()); // also a file whose creation fails half way is removed
+          open = new SegmentFile(outputs, pending, options);
+          written.add(open.output()); // also a file whose creation fails half way is removed
           open.create();
         } else if (!open.accepts(pending)) {
           break;
@@ -89,10 +87,10 @@ final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListene
     if (open != null) {
       open.abort();
     }
-    for (Path path : written) {
+    for (SegmentOutput output : written) {
       try {
-        path.getFileSystem(conf).delete(path, false);
-      } catch (IOException e) { // the file stays hidden until the sink cleans up
+        output.remove();
+      } catch (IOException e) { // it stays invisible until the sink cleans up
         continue;
       }
     }

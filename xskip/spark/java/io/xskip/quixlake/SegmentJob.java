@@ -12,14 +12,14 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
 
-/** The job that writes the messages of a batch into segments under hidden names. */
+/** The job that writes the messages of a batch into segments that no reader sees. */
 public final class SegmentJob {
   // the columns of a segment: its folder below that of the topic, its hidden and its final name,
-  // and what its descriptor claims
+  // what its descriptor claims, and its upload, which has no hidden name
   private static final String SCHEMA =
       "folder STRING, hidden STRING, name STRING, stream_key STRING, `partition` BIGINT,"
           + " `start` BIGINT, `end` BIGINT, `first` BIGINT, `last` BIGINT, `rows` BIGINT,"
-          + " size BIGINT";
+          + " size BIGINT, upload STRING";
 
   private final SegmentOptions options;
 

@@ -7,15 +7,18 @@ public final class SegmentOptions implements Serializable {
   private static final long serialVersionUID = 1L;
 
   final String codec; // of Avro
-  final String suffix; // the end of the names of segments, from .avro on
+  final String suffix; // of the names of segments, from .avro to the codec
+  final String ending; // of the names of segments
   final boolean hasBranches; // whether the values of headers are structs of string and bytes
   final long maxRows;
   final long maxBytes;
   final long maxMillis;
 
-  public SegmentOptions(String codec, String suffix, boolean hasBranches, long[] limits) {
+  public SegmentOptions(
+      String codec, String suffix, String ending, boolean hasBranches, long[] limits) {
     this.codec = codec;
     this.suffix = suffix;
+    this.ending = ending;
     this.hasBranches = hasBranches;
     maxRows = limits[0];
     maxBytes = limits[1];

@@ -1,5 +1,6 @@
 package io.xskip.quixlake;
 
+import java.io.IOException;
 import java.util.Iterator;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.FlatMapFunction;
@@ -27,7 +28,7 @@ public final class SegmentTask implements FlatMapFunction<Object, InternalRow> {
   }
 
   @Override
-  public Iterator<InternalRow> call(Object rows) { // an iterator over messages
+  public Iterator<InternalRow> call(Object rows) throws IOException { // an iterator over messages
     return new SegmentIterator((Iterator<?>) rows, new Path(topic), token, options, conf.value());
   }
 }
