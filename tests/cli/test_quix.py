@@ -46,6 +46,13 @@ def test_discovery(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["stream_key"] for row in run_json(capsys, "find", base, "--metadata", "site=Oslo")] == ["b"]
 
 
+def test_the_start_of_spark_is_said(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("quix", "partitions", base, "t", "--json")) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[0] == "xskip: starts Spark, because xskip quix partitions runs in it"
+    assert [row["partition"] for row in json.loads(printed.out)] == [0, 1]
+
+
 def test_messages(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = run(capsys, "read", base, "t", "--key", "a", "--offsets", ":2")
     assert shown.splitlines()[0].split() == ["time", "stream_key", "partition", "offset", "key", "value"]

@@ -281,7 +281,9 @@ def quix(arguments: argparse.Namespace) -> int:
     """Run a command on a Quix Lake."""
     from xskip.cli.quix import run_quix
     from xskip.cli.sessions import session
+    from xskip.cli.spark_fallback import say_start
 
+    say_start(f"xskip quix {arguments.quix} runs in it")
     with session(arguments) as spark:
         return run_quix(spark, arguments)
 

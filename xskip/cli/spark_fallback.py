@@ -30,6 +30,7 @@ __all__ = [
     "indexes_below",
     "open_without_spark",
     "savings_of",
+    "say_start",
     "status",
     "try_without_spark",
 ]
@@ -59,8 +60,13 @@ def try_without_spark(show: Callable[[argparse.Namespace], _T], arguments: argpa
         with _pandas_left_out():
             return show(arguments)
     except NeedsSpark as reason:
-        print(f"xskip: starts Spark, because {reason}", file=sys.stderr, flush=True)
+        say_start(str(reason))
         return None
+
+
+def say_start(reason: str) -> None:
+    """Say on stderr why Spark starts, which takes a while."""
+    print(f"xskip: starts Spark, because {reason}", file=sys.stderr, flush=True)
 
 
 def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) -> OpenedIndex:
