@@ -91,11 +91,19 @@ def test_an_index_is_ensured_after_an_overwrite(spark: SparkSession, tmp_path: P
     made = SkippingIndex.for_path(spark, path)
     made.ensure([MinMax("a")])
     rewrite(spark, path)
-    assert made.ensure([MinMax("a"), NullCount("a")]).created
+    planned = made.ensure([MinMax("a"), NullCount("a")], dry_run=True)
+    assert (planned.rebuilt, planned.created, made.exists()) == (True, True, False)
+    result = made.ensure([MinMax("a"), NullCount("a")])
+    assert (result.rebuilt, result.created) == (True, True)
+    assert "built again      after an overwrite of the dataset" in str(result)
     assert kept(spark, path, "a > 100") == set()
     load_again(spark, path)
     assert made.refresh().rebuilt
     assert [each.name for each in made.describe().indexes] == ["minmax", "nullcount"]
+    made.drop()
+    again = made.ensure([MinMax("a")])
+    assert (again.rebuilt, again.created) == (False, True)
+    assert "built again" not in str(again)
 
 
 def test_the_copy_follows_the_definition(spark: SparkSession, tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ def _of_indexes(root: str, name: str) -> list[Any]:
     )
     return [
         RefreshResult(1200, 3, 0, 4.25, failed=(file,), reread=(name,), rebuilt=True),
-        EnsureResult(root, (name,), (name,), (name,), 12, 0, 1188, 2.5, failed=(file,), reread=(name,), dry_run=True),
+        EnsureResult(
+            root, (name,), (name,), (name,), 12, 0, 1188, 2.5, failed=(file,), reread=(name,), dry_run=True,
+            rebuilt=True,
+        ),
         DropResult(root, 3), RemovalResult(root, (name,), 1200, 0.5),
         MigrationResult(root, (3,), 4, 1200, 0.5, True, (ColumnChange(name, f"{name}1", name),), problem=name),
         RotationResult(root, 3, (name,), 0.25), OptimizeResult(root, 12, 1, 1200, 90_000, 60_000, 0.5),

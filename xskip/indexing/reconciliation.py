@@ -24,6 +24,7 @@ from xskip.indexing.planning import plan
 from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition
+from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
 from xskip.results.operations import EnsureResult, RefreshResult
@@ -116,7 +117,16 @@ class Reconciliation(Update):
     def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
         build = self.new_build(source, requested, CURRENT_VERSION)
         build.dry_run = self.dry_run
-        return replace(self._result(source, build.run(None), _Difference(requested, (), ())), created=True)
+        rebuilt = self._is_overwritten(source)
+        result = self._result(source, build.run(None), _Difference(requested, (), ()))
+        return replace(result, created=True, rebuilt=rebuilt)
+
+    def _is_overwritten(self, source: Source) -> bool:
+        """Return whether an overwrite has deleted the index; a drop would have removed the copy of the definition."""
+        with suppress(RecordDamagedError):
+            is_there = open_snapshot(source.storage, source.directory) is not None
+            return not is_there and find_copy(source.storage, source.location) is not None
+        return False
 
     def _result(self, source: Source, files: RefreshResult, difference: _Difference) -> EnsureResult:
         return EnsureResult(

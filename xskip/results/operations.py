@@ -111,6 +111,8 @@ class EnsureResult(KeyValueView):
         Whether the call changed nothing, and the result is what it would do.
     problem : str
         The reason why a dataset of a configuration file stayed as it was; else empty.
+    rebuilt : bool
+        Whether the index was deleted by an overwrite of the dataset, and the call has built one again.
     """
 
     dataset: str
@@ -126,6 +128,7 @@ class EnsureResult(KeyValueView):
     reread: tuple[str, ...] = ()
     dry_run: bool = False
     problem: str = ""
+    rebuilt: bool = False
 
     @property
     def changed(self) -> bool:
@@ -143,6 +146,7 @@ class EnsureResult(KeyValueView):
         return [
             ("dataset", self.dataset),
             *([("dry run", "nothing was changed")] if self.dry_run else []),
+            *([("built again", "after an overwrite of the dataset")] if self.rebuilt else []),
             *((f"indexes {what}", ", ".join(names)) for what, names in indexes.items() if names),
             ("files added", self.added),
             ("files removed", self.removed),
