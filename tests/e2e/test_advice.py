@@ -200,7 +200,9 @@ def test_applied_indexes_skip_files(spark: SparkSession, path: str) -> None:
     assert (result.indexes_removed, result.left) == ((), ())
     assert [each.operation for each in made.history()] == ["create", "add"]
     assert {predicate: kept(spark, path, predicate) for predicate in predicates} == predicates
+    assert "make the same change in the list of ensure(), or its next run undoes it" in str(result)
     again = advice.apply()
+    assert "next run" not in str(again)
     assert (again.changed, {each.reason for each in again.left}) == (False, {"the dataset has the index already"})
     assert "the dataset has the index already" in str(again)
 
@@ -451,7 +453,9 @@ def test_the_command_applies_advice(
     assert (measured["trial"], measured["advice"][0]["index"]) == (16, "bloomfilter(user)")
     planned = call_json(capsys, *words, "--trial", "16", "--dry-run")
     assert (planned["indexes_added"], planned["dry_run"], len(made.history())) == (["bloomfilter(user)"], True, 1)
-    assert "bloomfilter(user)" in call(capsys, *words, "--trial", "16", "--apply", "--check")
+    applied = call(capsys, *words, "--trial", "16", "--apply", "--check")
+    assert "bloomfilter(user)" in applied
+    assert "make the same change in the file of xskip ensure --config" in applied
     assert kept(spark, path, f"user = {USERS[ROWS * 5]}") == {"f05"}
 
 

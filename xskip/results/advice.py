@@ -13,6 +13,12 @@ from xskip.results.result_view import KeyValueView, ShownTable
 
 __all__ = ["Action", "Advice", "AdviceList", "AppliedAdvice", "LeftAdvice"]
 
+#: What keeps a change from being undone by another program that ensures a list of indexes.
+_TO_KEEP = Words(
+    "make the same change in {}, or its next run undoes it",
+    Phrase("the list of ensure()", "the file of xskip ensure --config"),
+)
+
 Action = Literal["add", "change", "order", "remove"]
 
 
@@ -128,6 +134,7 @@ class AppliedAdvice(KeyValueView):
             ("seconds", self.seconds),
             *(("left", Words("{} {}: {}", each.action, each.subject, each.reason)) for each in self.left),
             *(("not readable", name) for name in self.failed),
+            *([("hint", _TO_KEEP)] if self.changed else []),
         ]
 
 
