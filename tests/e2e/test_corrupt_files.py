@@ -71,6 +71,23 @@ def test_a_corrupt_file_is_named(
     }
 
 
+def test_a_file_that_is_cut_off_may_be_damaged(spark: SparkSession, written: dict[str, str], tmp_path: Path) -> None:
+    """Spark's reader of Avro throws an exception without a message."""
+    path = str(shutil.copytree(written["avro"], tmp_path / "data"))
+    file = Path(path) / "p=1/a.avro"
+    file.write_bytes(file.read_bytes()[:-1])
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    made = SkippingIndex.for_path(spark, path, format="avro")
+    with pytest.raises(CollectError) as error:
+        made.create([MinMax("x")])
+    assert str(error.value.where).endswith("/p=1/a.avro")
+    assert str(error.value.found).endswith(" (the file may be damaged)")
+    assert made.create([MinMax("x")], on_error="skip").added == 2
+    ((_, reason),) = made.status().unreadable
+    assert reason.startswith("java.lang.NullPointerException")
+    assert reason.endswith(" (the file may be damaged)")
+
+
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 def test_a_dataset_of_corrupt_files_is_refused(
     spark: SparkSession, written: dict[str, str], tmp_path: Path, fmt: str

@@ -28,6 +28,10 @@ _CANCELLATIONS = ("SPARK_JOB_CANCELLED",)
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 #: What the hook's own readers write (io.xskip.common.ReadFailures).
 _PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): ")
+#: What readers throw at damaged bytes that they do not expect; the exceptions say nothing of the file.
+_OF_DAMAGE = re.compile(
+    r"java\.(lang\.(NullPointer|NegativeArraySize|(Array)?IndexOutOfBounds)|io\.EOF|nio\.BufferUnderflow)Exception\b"
+)
 #: What py4j writes before the error of a call that did not reach a method of Java.
 _WITHOUT_EXCEPTION = re.compile(r"\AAn error occurred while calling [\w.$]+\. Trace:\s*")
 
@@ -45,13 +49,15 @@ def what_failed(error: Exception) -> dict[str, str]:
 
     The keys are arguments of an :class:`~xskip.errors.XskipError`; without a file there is no ``where``.
     """
-    match = _PATH_IN_ERROR.search(str(error))
+    match, own = (pattern.search(str(error)) for pattern in (_PATH_IN_ERROR, _PATH_OF_READER))
     hint = Words("repair or remove the file, or build with {}", Option("on_error", "skip"))
     found = {"found": first_line(error), "hint": hint}
-    if match:
-        return found | {"where": unquote(match[1])}
-    own = _PATH_OF_READER.search(str(error))
-    return found | ({"where": own[1]} if own else {})
+    place = unquote(match[1]) if match else own[1] if own else ""
+    if not place:
+        return found
+    if _OF_DAMAGE.match(found["found"]):
+        found["found"] += " (the file may be damaged)"
+    return found | {"where": place}
 
 
 def first_line(error: BaseException) -> str:
