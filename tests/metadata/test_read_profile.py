@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from xskip.hints import in_shell_words
 from xskip.metadata.read_profile import LEGACY, ReadProfile, differences, differing_columns, zones_differ
+
+OTHER = "has another value than when the index was built"
 
 
 def parquet(**conf: str) -> ReadProfile:
@@ -26,9 +29,29 @@ def test_options_that_change_values() -> None:
     asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {})
     assert list(differences(built, asked)) == [
         "option dateformat was not given when the index was built",
-        "option nullvalue has another value than when the index was built",
-        "option sep has another value than when the index was built",
+        f"option nullvalue {OTHER}: '-' instead of NA (read with option nullvalue='NA')",
+        f"option sep {OTHER}: ',' instead of ';' (read with option sep=';')",
     ]
+
+
+def test_a_difference_names_both_values_and_the_fix() -> None:
+    """The words of a shell have the flags; a value that is not printable has no fix to copy."""
+    built = ReadProfile.of(
+        "csv", {"header": "true", "nullValue": "a b", "sep": "\t"}, {"spark.sql.session.timeZone": "UTC"}
+    )
+    found = list(differences(built, ReadProfile.of("csv", {}, {"spark.sql.session.timeZone": "Etc/UTC"})))
+    assert [in_shell_words(each).removeprefix("option ") for each in found] == [
+        f"header {OTHER}: false instead of true (use --option header=true)",
+        f"nullvalue {OTHER}: '' instead of 'a b' (use --option 'nullvalue=a b')",
+        f"sep {OTHER}: ',' instead of '\\t'",
+        f"spark.sql.session.timeZone {OTHER}: Etc/UTC instead of UTC (use --conf spark.sql.session.timeZone=UTC)",
+    ]
+
+
+def test_a_difference_shows_the_start_of_a_long_value() -> None:
+    built = ReadProfile.of("csv", {"nullValue": "x" * 81}, {})
+    (found,) = differences(built, ReadProfile.of("csv", {}, {}))
+    assert found.endswith(f": '' instead of '{'x' * 80}…'")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +101,9 @@ def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -
     assert "kept apart" not in json.dumps(one.to_json())
     assert ReadProfile.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert list(differences(one, one)) == []
-    assert list(differences(one, two)) == ["option newoption has another value than when the index was built"]
+    assert list(differences(one, two)) == [
+        "option newoption has another value than when the index was built, of which only a digest is recorded"
+    ]
     assert list(differences(ReadProfile.of(fmt, {}, {}), one)) == [
         "option newoption was not given when the index was built"
     ]
@@ -130,7 +155,9 @@ def test_a_hidden_reading_is_compared_as_before() -> None:
     assert hidden.hidden() == hidden
     assert list(differences(hidden, reading)) == []
     other = ReadProfile.of("csv", {"nullValue": "-", "custom": "1"}, {}, {"default": {"name": "-"}})
-    assert list(differences(hidden, other)) == ["option nullvalue has another value than when the index was built"]
+    assert list(differences(hidden, other)) == [
+        "option nullvalue has another value than when the index was built, of which only a digest is recorded"
+    ]
     assert differing_columns(hidden, reading, [("name",)]) == {}
     assert list(differing_columns(hidden, other, [("name",)])) == [("name",)]
 
@@ -140,7 +167,9 @@ def test_settings_that_are_not_known_count_for_their_format() -> None:
     plain = ReadProfile.of("parquet", {}, {})
     for key in ("spark.sql.parquet.newBehaviour", "spark.hadoop.parquet.new", "parquet.new", "spark.sql.legacy.new"):
         asked = ReadProfile.of("parquet", {}, {key: "true"})
-        assert list(differences(plain, asked)) == [f"{key} has another value than when the index was built"]
+        assert list(differences(plain, asked)) == [
+            f"{key} has another value than when the index was built, of which only a digest is recorded"
+        ]
         assert list(differences(asked, asked)) == []
     for key in ("spark.sql.orc.new", "spark.sql.parquet.columnarReaderBatchSize", "spark.sql.files.maxPartitionBytes"):
         assert list(differences(plain, ReadProfile.of("parquet", {}, {key: "1"}))) == []
@@ -208,13 +237,13 @@ def test_rebase_modes_and_time_zones_by_format() -> None:
     """[SND-17] [PRU-RD-2] A setting counts only for the formats that it concerns."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     assert list(differences(ReadProfile.of("parquet", {}, {}), ReadProfile.of("parquet", {}, {key: "LEGACY"}))) == [
-        f"{key} has another value than when the index was built"
+        f"{key} has another value than when the index was built: LEGACY instead of CORRECTED (set {key}=CORRECTED)"
     ]
     assert list(differences(ReadProfile.of("avro", {}, {}), ReadProfile.of("avro", {}, {key: "LEGACY"}))) == []
     zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
     assert list(differences(ReadProfile.of("parquet", {}, {}), ReadProfile.of("parquet", {}, zone))) == []
     assert list(differences(ReadProfile.of("json", {}, {}), ReadProfile.of("json", {}, zone))) == [
-        "spark.sql.session.timeZone has another value than when the index was built"
+        "spark.sql.session.timeZone has another value than when the index was built: Asia/Tokyo instead of none"
     ]
 
 
@@ -231,7 +260,7 @@ def test_case_sensitivity_is_part_of_a_reading() -> None:
     asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"})
     assert (built.case_sensitive, asked.case_sensitive) == (False, True)
     assert list(differences(built, asked)) == [
-        "spark.sql.caseSensitive has another value than when the index was built"
+        f"spark.sql.caseSensitive {OTHER}: true instead of false (set spark.sql.caseSensitive=false)"
     ]
     assert ReadProfile("parquet", conf={"spark.sql.caseSensitive": "TRUE"}).case_sensitive
 
@@ -269,4 +298,6 @@ def test_the_zone_counts_for_int96_only_where_it_is_converted() -> None:
     zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
     assert ReadProfile.of("parquet", {}, zones[0]) == ReadProfile.of("parquet", {}, zones[1])
     moved = [ReadProfile.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}) for z in zones]
-    assert list(differences(*moved)) == ["spark.sql.session.timeZone has another value than when the index was built"]
+    assert list(differences(*moved)) == [
+        f"spark.sql.session.timeZone {OTHER}: Asia/Tokyo instead of UTC (set spark.sql.session.timeZone=UTC)"
+    ]

@@ -7,13 +7,15 @@ with the profile of the build. Rules: [PRU-RD].
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any
 
 from xskip.data_systems import DATA_SYSTEMS
 from xskip.expressions.operands import join_path, split_path
-from xskip.hints import Call, Words
+from xskip.hints import Call, Phrase, Words
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
 from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns
 
@@ -35,6 +37,10 @@ Columns = Mapping[str, Mapping[str, str]]
 _WITHHELD = "withheld"
 #: The placeholder that the hook sends for a file that an option names and that the hook cannot read.
 _UNREADABLE = "unreadable"
+#: The longest value that a sentence shows whole, in characters.
+_MAX_SHOWN = 80
+#: The values that a sentence shows without quotes.
+_PLAIN = re.compile(r"\w[\w./:+-]*")
 _WITH_CORRUPT_RECORDS = ("csv", "json", "xml")
 _CORRUPT_RECORD = "spark.sql.columnNameOfCorruptRecord"
 _INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
@@ -348,11 +354,12 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
         if before is None:
             yield f"option {key} was not given when the index was built"
         elif not _same(key, before, now):
-            yield f"option {key} has another value than when the index was built"
+            yield _another_value(f"option {key}", before, now, _option_fix(key, before))
     for key in sorted({*built.conf, *queried.conf} - {ZONE}):
         default = SETTINGS[key][0] if key in SETTINGS else RECORDS[key][0] if key in RECORDS else None
-        if built.conf.get(key, default) != queried.conf.get(key, default):
-            yield f"{key} has another value than when the index was built"
+        before, now = built.conf.get(key, default), queried.conf.get(key, default)
+        if before != now:
+            yield _another_value(key, before or None, now or None, _setting_fix(key, before))
     if zones_differ(built, queried) and not but_zone:
         yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
     if built.legacy_schema is not None:
@@ -362,6 +369,37 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
         yield UNGUARDED
     if not _same("schema", built.columns.get("schema", {}).get(""), queried.columns.get("schema", {}).get("")):
         yield f"the schema given to {built.format} differs from the one that the index was built with"
+
+
+def _another_value(name: str, built: str | None, queried: str | None, fix: Phrase) -> Words:
+    """Return a sentence with both values and with the fix, as far as the profiles have them."""
+    what = f"{name} has another value than when the index was built"
+    values = [each for each in (built, queried) if each is not None]
+    if any(each in (_WITHHELD, _UNREADABLE) for each in values):
+        return Words("{}, which is not recorded", what)
+    if any(each.startswith(DIGEST) for each in values):
+        return Words("{}, of which only a digest is recorded", what)
+    both = f"{what}: {_shown(queried)} instead of {_shown(built)}"
+    # a fix to copy must be the exact value on one line
+    can_fix = built is not None and built.isprintable() and len(built) <= _MAX_SHOWN
+    return Words("{} ({})", both, fix) if can_fix else Words("{}", both)
+
+
+def _setting_fix(key: str, value: str | None) -> Phrase:
+    text = f"{key}={value}"
+    return Phrase(f"set {text}", f"use --conf {quote(text)}")
+
+
+def _option_fix(key: str, value: str | None) -> Phrase:
+    text = f"{key}={value}"
+    return Phrase(f"read with option {key}={value!r}", f"use --option {quote(text)}")
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return "none"
+    short = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…"
+    return short if _PLAIN.fullmatch(short) else repr(short)
 
 
 def differing_columns(
