@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xskip.api.arguments import check_flag, check_labels, check_text, check_time, check_version, names_of
 from xskip.errors import (
     ArgumentError,
+    DatasetError,
     KeyNotAvailableError,
     MetadataCorruptError,
     MetadataNotFoundError,
@@ -19,8 +20,13 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.indexing.adoption import Adoption
 from xskip.indexing.commit_attempts import retry_conflicts
-from xskip.indexing.definition_copies import discard_definition, keep_present_definition
-from xskip.indexing.reader import Reader
+from xskip.indexing.definition_copies import (
+    discard_definition,
+    discard_former_definition,
+    forget_definition,
+    keep_present_definition,
+)
+from xskip.indexing.reader import PathReader, Reader
 from xskip.indexing.source import (
     Source,
     base_location,
@@ -259,6 +265,7 @@ class IndexMaintenance:
         limits = new_write_options(self._spark, engine, CURRENT_VERSION)
         result = Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
         keep_present_definition(engine, source)
+        discard_former_definition(engine, result.former)
         return result
 
     def optimize(self) -> OptimizeResult:
@@ -318,15 +325,19 @@ class IndexMaintenance:
     def drop(self) -> DropResult:
         """Remove the index with all its metadata files, and the copy of its definition; the data stays unchanged.
 
-        After an overwrite of the dataset, which has deleted the index, only the copy is removed.
+        After an overwrite of the dataset, which has deleted the index, and for a path that does not exist any more, only
+        the copy is removed.
 
         Returns
         -------
         DropResult
-            The directory of the metadata, and the number of removed metadata files.
+            The directory of the metadata, the number of removed metadata files, and whether only the copy of the
+            definition was left.
 
         Raises
         ------
+        DatasetError
+            If the dataset cannot be read, for example if the path does not exist and there is no copy.
         MetadataNotFoundError
             If there is no index.
         IndexDefinitionError
@@ -334,20 +345,37 @@ class IndexMaintenance:
         MetadataCorruptError
             If a user chose the directory and it holds Parquet files that are not metadata; nothing was removed.
         """
-        engine, source = self._open()
+        try:
+            engine, source = self._open()
+        except DatasetError:
+            directory = self._forget()
+            if directory is None:
+                raise
+            return DropResult(directory, 0, only_definition=True)
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
         # first, or a refresh at this moment would build the index again
         was_known = discard_definition(source)
         try:
-            count = remove_index(source.storage, source.directory)
+            result = DropResult(source.directory, remove_index(source.storage, source.directory))
         except MetadataNotFoundError:
             if not was_known:
                 raise
-            count = 0  # an overwrite has deleted the index
+            result = DropResult(source.directory, 0, only_definition=True)  # an overwrite has deleted the index
         engine.forget(source.directory)
         engine.indexes.forget_dropped(source.directory)
-        return DropResult(source.directory, count)
+        return result
+
+    def _forget(self) -> str | None:
+        """Remove the copies of a path that does not exist, and return the directory that its index had."""
+        if not isinstance(self._reader, PathReader) or self._reader.place:
+            return None
+        engine = engine_of(self._spark)
+        directory = forget_definition(engine, self._reader.path)
+        if directory is not None:
+            engine.forget(directory)
+            engine.indexes.forget_dropped(directory)
+        return directory
 
     def _retry_conflicts(self, attempt: Callable[[], _T]) -> _T:
         hook = engine_of(self._spark).hook

@@ -9,14 +9,23 @@ from dataclasses import replace
 
 from xskip.errors import StorageError, XskipError
 from xskip.indexing.source import Source
+from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.commit_records import CommitRecord, find_latest
-from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy, keep_copy, remove_copies
+from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy, has_dataset, keep_copy, remove_copies
+from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.settings import DEFINITIONS
+from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.spark_engine import SparkEngine
 
-__all__ = ["discard_definition", "keep_definition", "keep_present_definition"]
+__all__ = [
+    "discard_definition",
+    "discard_former_definition",
+    "forget_definition",
+    "keep_definition",
+    "keep_present_definition",
+]
 
 _log = logging.getLogger("xskip")
 #: How often a writer looks whether other writers have changed the index meanwhile.
@@ -78,6 +87,38 @@ def discard_definition(source: Source) -> bool:
     with _logged(source):
         remove_copies(source.storage, source.location)
     return was_known
+
+
+def discard_former_definition(engine: SparkEngine, former: str) -> None:
+    """Remove the copies of a root from which a dataset was moved, unless the root exists; log an error."""
+    try:
+        storage, location = storage_for(engine.hook, former), _inside(former)
+        if find_copy(storage, location) is not None and not has_dataset(storage, former):
+            remove_copies(storage, location)
+    except (XskipError, OSError) as error:
+        _log.warning("xskip cannot remove the definition of the former index of %s: %s", former, error)
+
+
+def forget_definition(engine: SparkEngine, path: str) -> str | None:
+    """Remove the copies of a path that does not exist, and return the directory that its index had.
+
+    None means that the path exists, or has no copy.
+    """
+    locations = engine.hook.locations
+    root = locations.qualified(path).rstrip("/")
+    parent, _, name = root.rpartition("/")
+    storage = storage_for(engine.hook, root)
+    # the copy names the dataset without symbolic links
+    for each in dict.fromkeys((root, f"{locations.resolved(parent).rstrip('/')}/{name}")):
+        location = _inside(each)
+        if find_copy(storage, location) is not None and not has_dataset(storage, each):
+            remove_copies(storage, location)
+            return location.directory
+    return None
+
+
+def _inside(root: str) -> IndexLocation:
+    return IndexLocation(root, metadata_directory(root, None), table_identifier(root))
 
 
 def _copy_of(source: Source, definitions: Iterable[IndexDefinition], record: CommitRecord) -> DefinitionCopy:

@@ -25,7 +25,16 @@ from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation, metadata_directory
 
-__all__ = ["DEFINITIONS", "DefinitionCopy", "copy_directory", "find_copy", "keep_copy", "read_copy", "remove_copies"]
+__all__ = [
+    "DEFINITIONS",
+    "DefinitionCopy",
+    "copy_directory",
+    "find_copy",
+    "has_dataset",
+    "keep_copy",
+    "read_copy",
+    "remove_copies",
+]
 
 #: The folder beside datasets. Spark ignores names that begin with a dot, and so do patterns such as ``/lake/*``.
 DEFINITIONS = ".xskip_definitions"
@@ -155,6 +164,16 @@ def remove_copies(storage: Storage, location: IndexLocation) -> None:
     storage.remove_tree(directory)
     if left := _names(storage, directory):
         raise StorageError("cannot remove a file", where=f"{directory}/{left[-1]}")
+
+
+def has_dataset(storage: Storage, root: str) -> bool:
+    """Return whether a dataset's directory exists; also True if the storage refuses to list the parent directory."""
+    parent, _, name = root.rstrip("/").rpartition("/")
+    try:
+        return name in (each.rstrip("/").rpartition("/")[2] for each in storage.directories(parent))
+    except StorageError as error:
+        _log.debug("xskip cannot look for the dataset %s: %s", root, error)
+        return True
 
 
 def _names(storage: Storage, directory: str) -> list[str]:

@@ -159,16 +159,22 @@ class EnsureResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DropResult(KeyValueView):
-    """The result of a drop: the directory of the metadata, and the number of metadata files in it."""
+    """The result of a drop: the directory of the metadata, and the number of metadata files in it.
+
+    ``only_definition`` says that the index was deleted before, with its dataset, and that only the copy of its
+    definition was left.
+    """
 
     location: str
     metadata_files: int
+    only_definition: bool = False
 
     def _caption(self) -> str:
         return "Removal of the index"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
-        return [("dropped", self.location), ("metadata files", self.metadata_files)]
+        pairs: list[tuple[str, Any]] = [("dropped", self.location), ("metadata files", self.metadata_files)]
+        return [*pairs, ("definition", "forgotten; there was no index")] if self.only_definition else pairs
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,0 +1,121 @@
+"""Datasets that were moved, renamed or removed leave nothing behind: no definition, no former index [MDS-DC]."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.cli.calls import call
+from tests.helpers import index, kept, write_files
+from xskip import MinMax, SkippingIndex
+from xskip.errors import DatasetError
+from xskip.metadatastore.filesystem import LocalStorage
+
+
+def dataset(spark: SparkSession, path: Path) -> str:
+    return write_files(spark, path, "a int", {f"f{i}": [(i,)] for i in range(3)})
+
+
+def roots_of_copies(lake: Path) -> list[str]:
+    """Return the roots of the definitions that are kept beside the datasets of a directory."""
+    copies = (lake / ".xskip_definitions").glob("*/*.json")
+    return sorted(text.split('"root": "', 1)[1].split('"', 1)[0] for text in (copy.read_text() for copy in copies))
+
+
+def test_an_adoption_forgets_the_definition_of_a_root_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-6] The definition of the new place is kept, and so are those of other datasets."""
+    former = dataset(spark, tmp_path / "former")
+    other = dataset(spark, tmp_path / "other")
+    index(spark, former, [MinMax("a")])
+    index(spark, other, [MinMax("a")])
+    assert roots_of_copies(tmp_path) == [former, other]
+    moved = shutil.move(former, f"{tmp_path}/moved")
+    now = SkippingIndex.for_path(spark, moved)
+    assert now.adopt().adopted == 3
+    assert roots_of_copies(tmp_path) == [moved, other]
+    spark.range(9).selectExpr("cast(id AS int) AS a").write.mode("overwrite").parquet(moved)
+    assert now.refresh().rebuilt
+
+
+def test_an_adoption_keeps_the_definition_of_a_root_that_exists(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-6] The original of a copied dataset can be overwritten later, also if it has no index now."""
+    former = dataset(spark, tmp_path / "former")
+    made = index(spark, former, [MinMax("a")])
+    twin = shutil.copytree(former, f"{tmp_path}/twin")
+    spark.range(9).selectExpr("cast(id AS int) AS a").write.mode("overwrite").parquet(former)
+    assert SkippingIndex.for_path(spark, twin).adopt().adopted == 3
+    assert roots_of_copies(tmp_path) == [former, twin]
+    assert made.refresh().rebuilt
+
+
+def test_a_store_that_refuses_to_remove_the_definition(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[MDS-DC-5] [MDS-DC-6] The adoption succeeds."""
+    former = dataset(spark, tmp_path / "former")
+    index(spark, former, [MinMax("a")])
+    moved = shutil.move(former, f"{tmp_path}/moved")
+    monkeypatch.setattr(LocalStorage, "remove_tree", lambda *_: None)
+    assert SkippingIndex.for_path(spark, moved).adopt().adopted == 3
+    assert f"xskip cannot remove the definition of the former index of {former}" in caplog.text
+    assert kept(spark, moved, "a = 2") == {"f2"}
+
+
+def test_a_drop_forgets_a_path_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-7] Once, and the definitions of other datasets stay."""
+    path = dataset(spark, tmp_path / "retired")
+    other = dataset(spark, tmp_path / "other")
+    made = index(spark, path, [MinMax("a")])
+    index(spark, other, [MinMax("a")])
+    location = made.describe().location
+    shutil.rmtree(path)
+    result = SkippingIndex.for_path(spark, f"{path}/").drop()
+    assert (result.location, result.metadata_files, result.only_definition) == (location, 0, True)
+    assert "forgotten; there was no index" in str(result)
+    assert roots_of_copies(tmp_path) == [other]
+    with pytest.raises(DatasetError, match="PATH_NOT_FOUND"):
+        made.drop()
+    dataset(spark, tmp_path / "retired")
+    assert not made.exists()
+
+
+def test_a_drop_by_a_link_forgets_a_path_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-7] The definition names the dataset without the link in the path above it."""
+    path = dataset(spark, tmp_path / "lake" / "retired")
+    os.symlink(tmp_path / "lake", tmp_path / "link")
+    index(spark, f"{tmp_path}/link/retired", [MinMax("a")])
+    assert roots_of_copies(tmp_path / "lake") == [path]
+    shutil.rmtree(path)
+    assert SkippingIndex.for_path(spark, f"{tmp_path}/link/retired").drop().only_definition
+    assert roots_of_copies(tmp_path / "lake") == []
+
+
+def test_a_drop_of_a_dataset_that_cannot_be_read_keeps_its_definition(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-7] A directory that exists is not gone, and a chosen place has no definition."""
+    path = dataset(spark, tmp_path / "d")
+    made = index(spark, path, [MinMax("a")])
+    for file in Path(path).glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(DatasetError):
+        made.drop()
+    shutil.rmtree(path)
+    with pytest.raises(DatasetError, match="PATH_NOT_FOUND"):
+        made.at(str(tmp_path / "md")).drop()
+    assert roots_of_copies(tmp_path) == [path]
+
+
+def test_the_command_drop_forgets_a_path_that_is_gone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """[MDS-DC-7]"""
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    path = dataset(spark, tmp_path / "retired")
+    index(spark, path, [MinMax("a")])
+    shutil.rmtree(path)
+    assert "definition      forgotten; there was no index" in call(capsys, "drop", path)
+    assert roots_of_copies(tmp_path) == []
+    call(capsys, "drop", path, code=2)
