@@ -53,7 +53,7 @@ def test_every_state(lake: Path, spark: SparkSession) -> None:
     assert states(found, lake) == {
         "deep/new & old": ("2 new, 1 changed, 1 deleted", 4, False),
         "fresh": ("all files indexed", 4, True),
-        "gone": ("not known", 0, False),
+        "gone": ("index deleted", 0, False),
         "torn": ("not known", 0, False),
     }
     assert {each.dataset.rpartition("/")[2] for each in found.outdated} == {"new & old", "gone", "torn"}
@@ -90,9 +90,40 @@ def test_a_copy_has_the_index_of_another_dataset(lake: Path, spark: SparkSession
     states = {each.dataset.rpartition("/")[2]: each for each in xskip.overview(lake)}
     assert states["fresh"].is_fresh
     assert str(states["twin"].problem) == f"the index is that of {lake}/fresh; call adopt()"
+    assert (states["twin"].fault, states["twin"].state) == ("index of another path", "index of another path")
     xskip.SkippingIndex.for_path(spark, str(lake / "twin")).adopt()
     (only,) = (each for each in xskip.overview(lake) if each.dataset.endswith("/twin"))
     assert only.is_fresh
+
+
+def test_a_dataset_whose_directory_is_gone(lake: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:
+    """[STA-OV-5] It is shown, and is neither outdated nor in the metrics; an empty directory is not gone."""
+    for name in ("gone", "deep"):
+        shutil.rmtree(lake / name)
+    shutil.rmtree(lake / "torn")
+    (lake / "torn").mkdir()
+    xskip.SkippingIndex.for_path(spark, str(lake / "fresh")).refresh()
+    found = xskip.overview(lake)
+    assert xskip.overview(lake, spark=spark).indexes == found.indexes
+    assert states(found, lake) == {
+        "fresh": ("all files indexed", 4, True), "gone": ("dataset gone", 0, False), "torn": ("index deleted", 0, False)
+    }  # fmt: skip
+    gone = found.indexes[1]
+    assert (gone.fault, str(gone.problem)) == (
+        "dataset gone", "the dataset does not exist any more; drop() forgets it",
+    )  # fmt: skip
+    assert [each.dataset for each in found.outdated] == [f"{lake}/torn"]
+    assert "1 of 2 <small>indexes" in found.to_html()
+    assert "/gone" not in found.to_prometheus()
+    shutil.rmtree(lake / "torn")
+    text = call(capsys, "list", str(lake), "--check")
+    assert f"{lake}/gone: the dataset does not exist any more; xskip drop {lake}/gone forgets it" in text
+    assert [each["fault"] for each in call_json(capsys, "list", str(lake))["indexes"]] == [
+        None, "dataset gone", "dataset gone",
+    ]  # fmt: skip
+    for name in ("gone", "torn"):
+        xskip.SkippingIndex.for_path(spark, str(lake / name)).drop()
+    assert states(xskip.overview(lake), lake) == {"fresh": ("all files indexed", 4, True)}
 
 
 def test_what_cannot_be_listed_prevents_nothing(lake: Path, caplog: pytest.LogCaptureFixture) -> None:

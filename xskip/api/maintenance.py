@@ -325,8 +325,8 @@ class IndexMaintenance:
     def drop(self) -> DropResult:
         """Remove the index with all its metadata files, and the copy of its definition; the data stays unchanged.
 
-        After an overwrite of the dataset, which has deleted the index, and for a path that does not exist any more, only
-        the copy is removed.
+        After an overwrite of the dataset, which has deleted the index, and for a path that does not exist any more,
+        only the copy is removed.
 
         Returns
         -------

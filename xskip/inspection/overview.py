@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from xskip.errors import IndexDeletedError, XskipError
-from xskip.hints import Call, Words, joined
+from xskip.hints import Call, Phrase, Words, joined
 from xskip.inspection.description import dataset_of, metadata_bytes
 from xskip.metadata.data_files import table_identifier
-from xskip.metadatastore.definition_copy import read_copy
+from xskip.metadatastore.definition_copy import DefinitionCopy, has_dataset, read_copy
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.index_search import search_indexes
 from xskip.metadatastore.location import INDEX_DIRECTORY, metadata_directory
@@ -63,7 +64,9 @@ class Survey:
             index = self._describe(snapshot, directory)
             if around and _resolved(around) != _resolved(index.dataset):
                 problem = Words("the index is that of {}; {}", index.dataset, Call("adopt"))
-                return _Found(replace(index, dataset=around, problem=problem), is_of_another=True)
+                return _Found(
+                    replace(index, dataset=around, problem=problem, fault="index of another path"), is_of_another=True
+                )
             status = self.status(snapshot, index.dataset, directory)
         except XskipError as error:
             return _Found(replace(index, problem=_problem(error)))
@@ -87,11 +90,26 @@ class Survey:
             copy = read_copy(self.storage, directory)
             if copy is None:
                 continue
-            location = metadata_directory(copy.root, None)
-            yield IndexOverview(
-                copy.root, location, copy.read_profile.format, indexes=tuple(map(str, copy.indexes)),
-                problem=_problem(IndexDeletedError.after(location, copy.time)),
-            )  # fmt: skip
+            # the storage may spell the path otherwise than the copy
+            beside = f"{directory.rstrip('/').rsplit('/', 2)[0]}/{copy.root.rstrip('/').rpartition('/')[2]}"
+            yield _gone(copy) if not has_dataset(self.storage, beside) else _overwritten(copy)
+
+
+def _overwritten(copy: DefinitionCopy) -> IndexOverview:
+    location = metadata_directory(copy.root, None)
+    problem = _problem(IndexDeletedError.after(location, copy.time))
+    return replace(_defined(copy), problem=problem, fault="index deleted")
+
+
+def _gone(copy: DefinitionCopy) -> IndexOverview:
+    forget = Phrase("drop()", f"xskip drop {shlex.quote(copy.root)}")
+    problem = Words("the dataset does not exist any more; {} forgets it", forget)
+    return replace(_defined(copy), problem=problem, fault="dataset gone")
+
+
+def _defined(copy: DefinitionCopy) -> IndexOverview:
+    location = metadata_directory(copy.root, None)
+    return IndexOverview(copy.root, location, copy.read_profile.format, indexes=tuple(map(str, copy.indexes)))
 
 
 def _problem(error: XskipError) -> str:

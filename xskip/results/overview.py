@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Literal
 
 from xskip.results.index_status import IndexStatus
 from xskip.results.prometheus import gauges_text
@@ -13,7 +13,10 @@ from xskip.results.render import days_text, html_page, human_bytes, part_of_byte
 from xskip.results.result_view import ShownTable
 from xskip.results.savings import DatasetSavings, Savings
 
-__all__ = ["IndexOverview", "Overview"]
+__all__ = ["Fault", "IndexOverview", "Overview"]
+
+#: Why a dataset has no index of its own, or an index no dataset.
+Fault = Literal["index deleted", "dataset gone", "index of another path"]
 
 _GAUGES = {
     "files": "Data files in the index.",
@@ -55,6 +58,10 @@ class IndexOverview:
         What is wrong with the index, and what to do; empty if nothing is known to be wrong.
     savings : DatasetSavings or None
         What the queries of the last days read and skipped; None without a query history.
+    fault : str or None
+        ``"index deleted"`` after an overwrite of the dataset, ``"dataset gone"`` if the directory of the dataset does
+        not exist and the definition of its index does, ``"index of another path"`` if the dataset was moved or copied,
+        and None if the index is that of the dataset.
     """
 
     dataset: str
@@ -67,6 +74,12 @@ class IndexOverview:
     status: IndexStatus | None = None
     problem: str = ""
     savings: DatasetSavings | None = None
+    fault: Fault | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether nothing but the definition is left of the dataset and its index."""
+        return self.fault == "dataset gone"
 
     @property
     def is_fresh(self) -> bool:
@@ -86,6 +99,8 @@ class IndexOverview:
     @property
     def state(self) -> str:
         """Return the state in a few words, such as ``2 new, 1 changed``, without the problem."""
+        if self.fault is not None:
+            return self.fault
         if self.status is None:
             return "not known"
         parts = [f"{count:,} {word}" for word, count in _changes(self.status).items() if count]
@@ -93,7 +108,9 @@ class IndexOverview:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Return what is known in numbers, by the names of metrics."""
+        """Return what is known in numbers, by the names of metrics; nothing of a dataset that is gone."""
+        if self.is_gone:
+            return {}
         values: dict[str, float] = {
             "files": self.files,
             "metadata_bytes": self.metadata_bytes,
@@ -131,6 +148,10 @@ def _changes(status: IndexStatus) -> dict[str, int]:
         "changed": status.changed,
         "deleted": status.stale - status.changed,
     }
+
+
+def _state_with_problem(index: IndexOverview) -> str:
+    return f"{index.state}, problem" if index.problem and index.fault is None else index.state
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,14 +201,14 @@ class Overview(ShownTable):
 
     @property
     def outdated(self) -> tuple[IndexOverview, ...]:
-        """Return the indexes that are not fresh."""
-        return tuple(each for each in self.indexes if not each.is_fresh)
+        """Return the indexes that are not fresh, without datasets that are gone, which no query reads."""
+        return tuple(each for each in self.indexes if not each.is_fresh and not each.is_gone)
 
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "dataset": [each.dataset for each in self.indexes],
             "files": [each.files for each in self.indexes],
-            "state": [f"{each.state}, problem" if each.problem else each.state for each in self.indexes],
+            "state": [_state_with_problem(each) for each in self.indexes],
             "last commit (UTC)": [each.time_text for each in self.indexes],
             **self._savings_column(),
             "metadata": [human_bytes(each.metadata_bytes) for each in self.indexes],
@@ -216,10 +237,12 @@ class Overview(ShownTable):
         return html_page(self._caption(), self._repr_html_(), is_broad=True)
 
     def _figures(self) -> dict[str, Any]:
-        fresh = len(self.indexes) - len(self.outdated)
+        gone = [each for each in self.indexes if each.is_gone]
+        fresh = [each for each in self.indexes if each.is_fresh]
         return {
-            "indexes": [*self.outdated, *(each for each in self.indexes if each.is_fresh)],
-            "fresh": fresh,
+            "indexes": [*self.outdated, *gone, *fresh],
+            "fresh": len(fresh),
+            "total": len(self.indexes) - len(gone),
             "files": sum(each.files for each in self.indexes),
             "metadata_bytes": sum(each.metadata_bytes for each in self.indexes),
             "days": days_text(self.days) if self.days else "",
