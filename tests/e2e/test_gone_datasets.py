@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import xskip
 from tests.cli.calls import call
 from tests.helpers import index, kept, write_files
 from xskip import MinMax, SkippingIndex
-from xskip.errors import DatasetError
+from xskip.errors import DatasetError, MetadataNotFoundError
 from xskip.metadatastore.filesystem import LocalStorage
 
 
@@ -119,3 +120,43 @@ def test_the_command_drop_forgets_a_path_that_is_gone(
     assert "definition      forgotten; there was no index" in call(capsys, "drop", path)
     assert roots_of_copies(tmp_path) == []
     call(capsys, "drop", path, code=2)
+
+
+def test_a_drop_removes_the_former_index_of_an_adopted_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-C-32] The list of the directory is empty then."""
+    former = dataset(spark, tmp_path / "former")
+    left = index(spark, former, [MinMax("a")]).describe().location
+    moved = shutil.move(former, f"{tmp_path}/moved")
+    now = SkippingIndex.for_path(spark, moved)
+    now.adopt()
+    result = now.drop()
+    assert result.former == (left.replace(former, moved),)
+    assert "former index    " in str(result)
+    assert list((tmp_path / "moved" / "_xskip").iterdir()) == []
+    assert len(xskip.overview(tmp_path)) == 0
+    assert len(list(Path(moved).glob("*.parquet"))) == 3
+
+
+def test_a_drop_keeps_what_may_be_an_index_of_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-C-32] Of a root that still has it, of one that committed later, and of one that was not adopted."""
+    original = dataset(spark, tmp_path / "original")
+    index(spark, original, [MinMax("a")])
+    twin = shutil.copytree(original, f"{tmp_path}/twin")
+    made = SkippingIndex.for_path(spark, twin)
+    made.adopt()
+    assert made.drop().former == ()
+    assert len(list(Path(twin).glob("_xskip/*"))) == 1
+    with pytest.raises(MetadataNotFoundError):
+        made.drop()
+    assert len(list(Path(twin).glob("_xskip/*"))) == 1
+    assert SkippingIndex.for_path(spark, original).status().up_to_date
+    assert kept(spark, original, "a = 2") == {"f2"}
+    made.adopt()
+    # another root commits to its index in the folder after the adoption, as by another mount of the same directory
+    write_files(spark, Path(original), "a int", {"f9": [(9,)]})
+    SkippingIndex.for_path(spark, original).refresh()
+    (inside,) = Path(original).glob("_xskip/*")
+    shutil.copytree(inside, f"{twin}/_xskip/{inside.name}", dirs_exist_ok=True)
+    shutil.rmtree(original)
+    assert made.drop().former == ()
+    assert [each.name for each in Path(twin).glob("_xskip/*")] == [inside.name]

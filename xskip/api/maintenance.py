@@ -37,6 +37,7 @@ from xskip.indexing.source import (
 )
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
+from xskip.metadatastore.maintenance.former_indexes import adopted_indexes
 from xskip.metadatastore.maintenance.history import history
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.maintenance.remove import remove_indexes
@@ -325,14 +326,15 @@ class IndexMaintenance:
     def drop(self) -> DropResult:
         """Remove the index with all its metadata files, and the copy of its definition; the data stays unchanged.
 
-        After an overwrite of the dataset, which has deleted the index, and for a path that does not exist any more,
-        only the copy is removed.
+        The indexes that an adoption has left in the dataset's folder ``_xskip`` are removed, too, if their former
+        places have no index any more. After an overwrite of the dataset, which has deleted the index, and for a path
+        that does not exist any more, only the copy is removed.
 
         Returns
         -------
         DropResult
-            The directory of the metadata, the number of removed metadata files, and whether only the copy of the
-            definition was left.
+            The directory of the metadata, the number of removed metadata files, whether only the copy of the
+            definition was left, and the directories of former places that were removed.
 
         Raises
         ------
@@ -354,14 +356,17 @@ class IndexMaintenance:
             return DropResult(directory, 0, only_definition=True)
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
+        former = adopted_indexes(source.storage, source.location)
         # first, or a refresh at this moment would build the index again
         was_known = discard_definition(source)
         try:
-            result = DropResult(source.directory, remove_index(source.storage, source.directory))
+            result = DropResult(source.directory, remove_index(source.storage, source.directory), former=former)
         except MetadataNotFoundError:
             if not was_known:
                 raise
             result = DropResult(source.directory, 0, only_definition=True)  # an overwrite has deleted the index
+        for each in former:
+            source.storage.remove_tree(each)
         engine.forget(source.directory)
         engine.indexes.forget_dropped(source.directory)
         return result

@@ -162,19 +162,24 @@ class DropResult(KeyValueView):
     """The result of a drop: the directory of the metadata, and the number of metadata files in it.
 
     ``only_definition`` says that the index was deleted before, with its dataset, and that only the copy of its
-    definition was left.
+    definition was left. ``former`` has the removed directories of former places of the dataset.
     """
 
     location: str
     metadata_files: int
     only_definition: bool = False
+    former: tuple[str, ...] = ()
 
     def _caption(self) -> str:
         return "Removal of the index"
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
-        pairs: list[tuple[str, Any]] = [("dropped", self.location), ("metadata files", self.metadata_files)]
-        return [*pairs, ("definition", "forgotten; there was no index")] if self.only_definition else pairs
+        return [
+            ("dropped", self.location),
+            ("metadata files", self.metadata_files),
+            *([("definition", "forgotten; there was no index")] if self.only_definition else []),
+            *(("former index", path) for path in self.former),
+        ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.commit import COMMITS, find_live, is_own_name, is_unfinished
-from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.filesystem import FileEntry, Storage
-from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, is_directory_name
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
+from xskip.metadatastore.maintenance.former_indexes import is_former_index
 from xskip.results.history import VacuumResult
 
 __all__ = ["Vacuum"]
@@ -57,21 +56,6 @@ class Vacuum:
         for directory in self.storage.directories(home):
             name = directory.rstrip("/").rpartition("/")[2]
             if name != self.location.directory.rstrip("/").rpartition("/")[2]:
-                (former if self._is_former(directory, name, horizon) else kept).append(directory)
+                is_former = is_former_index(self.storage, self.location, directory, horizon)
+                (former if is_former else kept).append(directory)
         return tuple(former), tuple(kept)
-
-    def _is_former(self, directory: str, name: str, horizon: float) -> bool:
-        """Return whether a directory holds an index of a root that has no such index any more."""
-        if not is_directory_name(name):
-            return False
-        try:
-            latest = find_latest(self.storage, directory)
-            live = find_live(self.storage, directory)
-        except MetadataCorruptError:
-            return False
-        if latest is None or live is None or live.foreign or latest.record.created >= horizon:
-            return False
-        root = latest.record.root.rstrip("/")
-        if root == self.location.root.rstrip("/"):  # the index of a table, which its name identifies
-            return False
-        return not self.storage.list(f"{root}/{INDEX_DIRECTORY}/{name}/{COMMITS}")
