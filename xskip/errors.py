@@ -208,7 +208,7 @@ class IndexDeletedError(MetadataNotFoundError):
         IndexDeletedError
         """
         return cls(
-            f"the index was deleted after {time}, as an overwrite of the dataset does", where=where,
+            f"the index was deleted, as an overwrite of the dataset does; its definition is of {time}", where=where,
             hint=Words("{}, which builds the same index again", Call("refresh")),
         )  # fmt: skip
 

@@ -22,7 +22,9 @@ from xskip.metadatastore.definition_copy import keep_copy
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.spark.query.spark_engine import engine_of
 
-OVERWRITTEN = r"the index was deleted after 20\d\d-.* UTC, as an overwrite .*; call refresh\(\), which builds the same"
+OVERWRITTEN = (
+    r"the index was deleted, as an overwrite .* is of 20\d\d-.* UTC .*; call refresh\(\), which builds the same"
+)
 GONE = r"the index is gone: this process has built or used it, .*an overwrite of the dataset deletes: mode"
 
 
@@ -72,11 +74,13 @@ def test_a_refresh_builds_the_index_again(
     status = made.status()
     assert (status.indexed, status.up_to_date, status.version) == (0, False, "CURRENT")
     assert "call refresh()" in str(status)
-    assert status.problem.startswith("the index was deleted after 20")
+    assert status.problem.startswith(
+        "the index was deleted, as an overwrite of the dataset does; its definition is of 20"
+    )
     assert spark.read.parquet(path).filter("a > 7").count() == 1
     (scan,) = xskip.last_report(spark).scans
-    assert scan.problem.startswith("the dataset has no index any more: it was deleted after 20")
-    assert scan.problem.endswith(" UTC, as an overwrite does; call refresh() builds it again")
+    assert scan.problem.startswith("the dataset has no index any more: it was deleted, as an overwrite does; its ")
+    assert scan.problem.endswith(" UTC; call refresh(), which builds it again")
     result = made.refresh()
     assert (result.rebuilt, result.added) == (True, status.missing)
     after = made.describe()

@@ -67,8 +67,8 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
         own = metadata_directory(root, None)
         copy = find_copy(storage_for(engine.hook, root), IndexLocation(root, own, table_identifier(root)))
         if copy is not None:
-            why = f" any more: it was deleted after {copy.time}, as an overwrite does; {{}} builds it again"
-            return Words(why, Call("refresh"))
+            why = " any more: it was deleted, as an overwrite does; its definition is of {}; {}, which builds it again"
+            return Words(why, copy.time, Call("refresh"))
         if engine.indexes.knows(own):
             why = " any more: it was deleted, as an overwrite of the dataset does; {} again"
             return Words(why, Call("create"))
