@@ -42,6 +42,16 @@ def test_an_adoption_forgets_the_definition_of_a_root_that_is_gone(spark: SparkS
     assert now.refresh().rebuilt
 
 
+def test_definitions_that_were_moved_with_their_directory_are_not_shown(spark: SparkSession, tmp_path: Path) -> None:
+    """[STA-OV-5] They are of paths elsewhere, and count for none of the moved datasets."""
+    index(spark, dataset(spark, tmp_path / "lake" / "d"), [MinMax("a")])
+    moved = (tmp_path / "lake").rename(tmp_path / "moved")
+    assert [(each.dataset, each.fault) for each in xskip.overview(moved)] == [(f"{moved}/d", "index of another path")]
+    SkippingIndex.for_path(spark, f"{moved}/d").adopt()
+    assert roots_of_copies(moved) == sorted([f"{tmp_path}/lake/d", f"{moved}/d"])
+    assert [(each.dataset, each.is_fresh) for each in xskip.overview(moved)] == [(f"{moved}/d", True)]
+
+
 def test_an_adoption_keeps_the_definition_of_a_root_that_exists(spark: SparkSession, tmp_path: Path) -> None:
     """[MDS-DC-6] The original of a copied dataset can be overwritten later, also if it has no index now."""
     former = dataset(spark, tmp_path / "former")

@@ -88,10 +88,12 @@ class Survey:
         """Yield the indexes that were deleted with their datasets' files, and whose definitions are known."""
         for directory in directories:
             copy = read_copy(self.storage, directory)
-            if copy is None:
+            parent = directory.rstrip("/").rsplit("/", 2)[0]
+            # a copy that was moved with its parent counts for no dataset
+            if copy is None or _resolved(copy.root.rstrip("/").rpartition("/")[0]) != _resolved(parent):
                 continue
             # the storage may spell the path otherwise than the copy
-            beside = f"{directory.rstrip('/').rsplit('/', 2)[0]}/{copy.root.rstrip('/').rpartition('/')[2]}"
+            beside = f"{parent}/{copy.root.rstrip('/').rpartition('/')[2]}"
             yield _gone(copy) if not has_dataset(self.storage, beside) else _overwritten(copy)
 
 
