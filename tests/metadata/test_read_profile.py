@@ -301,3 +301,44 @@ def test_the_zone_counts_for_int96_only_where_it_is_converted() -> None:
     assert list(differences(*moved)) == [
         f"spark.sql.session.timeZone {OTHER}: Asia/Tokyo instead of UTC (set spark.sql.session.timeZone=UTC)"
     ]
+
+
+_OF_ZERO = [
+    "Z", "UT", "GMT", "UCT", "GMT0", "Zulu", "Universal", "Greenwich", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Etc/GMT0",
+    "Etc/GMT+0", "Etc/GMT-0", "Etc/Zulu", "Etc/Universal", "Etc/Greenwich", "+00:00", "-00:00", "+0", "+00", "+0000",
+    "+000000", "+00:00:00", "+0:00", "+00:0", "UTC+0", "UTC-0", "GMT+0", "GMT+00:00", "UT+00:00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["spark.sql.session.timeZone", "user.timezone"])
+@pytest.mark.parametrize("name", _OF_ZERO)
+def test_names_of_the_offset_zero_are_one_zone(key: str, name: str) -> None:
+    """[PRU-RD-2] [PRU-RD-8] Either side can have the name, and the record keeps it."""
+    one, other = (ReadProfile.of("csv", {}, {key: zone}) for zone in ("UTC", name))
+    assert list(differences(one, other)) == [] == list(differences(other, one))
+    assert other.to_json()["conf"][key] == name
+
+
+@pytest.mark.parametrize("key", ["spark.sql.session.timeZone", "user.timezone"])
+@pytest.mark.parametrize(
+    "name", ["Europe/London", "Africa/Abidjan", "Etc/GMT+1", "+00:01", "UTC+1", "+01:00", "-00:00:01", "WET", "utc", ""]
+)
+def test_other_names_are_other_zones(key: str, name: str) -> None:
+    """[PRU-RD-2] [PRU-RD-8]"""
+    one, other = (ReadProfile.of("csv", {}, {key: zone}) for zone in ("UTC", name))
+    assert len(list(differences(other, one))) == 1
+    assert list(differences(other, other)) == []
+
+
+@pytest.mark.parametrize("key", ["spark.sql.session.timeZone", "user.timezone"])
+def test_names_of_one_zone_count_where_a_reader_uses_them(key: str) -> None:
+    """[PRU-RD-2] A plugin's reader can, and Java's former parser does."""
+    for fmt, conf in (("plugin", {}), ("csv", {"spark.sql.legacy.timeParserPolicy": "legacy"})):
+        one, other = (ReadProfile.of(fmt, {}, {key: zone, **conf}) for zone in ("UTC", "Etc/UTC"))
+        assert len(list(differences(one, other))) == 1
+
+
+def test_the_name_of_the_zone_of_the_jvm_counts_where_the_parser_is_not_known() -> None:
+    """[PRU-RD-8] An expression of an index on Parquet can parse with Java's former parser."""
+    one, other = (ReadProfile.of("parquet", {}, {"user.timezone": zone}) for zone in ("UTC", "Etc/UTC"))
+    assert (zones_differ(one, other), zones_differ(other, other)) == (True, False)

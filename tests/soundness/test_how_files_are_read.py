@@ -264,6 +264,31 @@ def test_settings_that_change_after_a_plan_was_made(spark: SparkSession, tmp_pat
         assert len(df.collect()) == 1
 
 
+@pytest.mark.parametrize(("fmt", "line"), [("csv", "{}"), ("json", '{{"t": "{}"}}')])
+def test_names_of_one_time_zone(spark: SparkSession, tmp_path: Path, fmt: str, line: str) -> None:
+    """[PRU-RD-2] An index serves queries under each name of its zone, unless the parser of times uses the name."""
+    for name, day in (("low", "2020-01-01"), ("high", "2021-01-01")):
+        (tmp_path / f"{name}.{fmt}").write_text(line.format(f"{day} 00:30:00") + "\n")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    SkippingIndex.for_path(spark, str(tmp_path), format=fmt, schema="t timestamp").create([MinMax("t")])
+
+    def names() -> set[str]:
+        df = spark.read.schema("t timestamp").format(fmt).load(str(tmp_path))
+        df = df.filter("t < timestamp'2020-06-01 00:00:00Z'")
+        assert df.count() == 1
+        return opened_files(df)
+
+    for zone in ("Etc/UTC", "GMT", "+00:00", "Z", "UTC+0", "Etc/UCT", "Universal"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        assert names() == {"low"}, zone
+    with lenient(spark):
+        spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+        assert names() == {"low", "high"}
+        spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+        spark.conf.set("spark.sql.session.timeZone", "Europe/London")
+        assert names() == {"low", "high"}
+
+
 def test_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     """[SND-31] [PRU-RD-2] An unknown setting of a format may change values."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)

@@ -18,6 +18,7 @@ from xskip.expressions.operands import join_path, split_path
 from xskip.hints import Call, Phrase, Words
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
 from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns
+from xskip.metadata.zone_names import is_same_zone
 
 __all__ = [
     "LEGACY",
@@ -45,6 +46,7 @@ _WITH_CORRUPT_RECORDS = ("csv", "json", "xml")
 _CORRUPT_RECORD = "spark.sql.columnNameOfCorruptRecord"
 _INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 _SESSION_ZONE = "spark.sql.session.timeZone"
+_PARSERS = "spark.sql.legacy.timeParserPolicy"
 #: The name of XML's column of elements that have no column of their own.
 _WILDCARD = "xs_any"
 _CASE = "spark.sql.caseSensitive"
@@ -358,7 +360,7 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
     for key in sorted({*built.conf, *queried.conf} - {ZONE}):
         default = SETTINGS[key][0] if key in SETTINGS else RECORDS[key][0] if key in RECORDS else None
         before, now = built.conf.get(key, default), queried.conf.get(key, default)
-        if before != now:
+        if before != now and not (key == _SESSION_ZONE and _has_one_zone(built, queried, key)):
             yield _another_value(key, before or None, now or None, _setting_fix(key, before))
     if zones_differ(built, queried) and not but_zone:
         yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
@@ -430,4 +432,19 @@ def zones_differ(built: ReadProfile, queried: ReadProfile) -> bool:
     A build that recorded no zone differs from every zone, unless it recorded that its columns have no dates and times.
     A query without a zone differs from no build.
     """
-    return ZONE in queried.conf and built.conf.get(ZONE) not in (queried.conf[ZONE], _NO_ZONE)
+    if ZONE not in queried.conf or built.conf.get(ZONE) in (queried.conf[ZONE], _NO_ZONE):
+        return False
+    return not _has_one_zone(built, queried, ZONE)
+
+
+def _has_one_zone(built: ReadProfile, queried: ReadProfile, key: str) -> bool:
+    """Return whether a setting names one time zone in both profiles, under any of its names, and only the zone matters.
+
+    The reader of a plugin can show the name. Java's former parser of times looks for names of zones by the names of the
+    JVM's zone and of the session's: the profiles must say that neither the build nor the query use it.
+    """
+    if queried.format not in FORMATS or (key == ZONE and _PARSERS not in queried.conf):
+        return False
+    if any("LEGACY" in each.conf.get(_PARSERS, "").upper() for each in (built, queried)):
+        return False
+    return is_same_zone(built.conf.get(key, ""), queried.conf.get(key, ""))
