@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.cli.calls import call, call_json
 from tests.helpers import index, kept, put_files
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Hybrid, MinMax, SkippingIndex, ValueList
 from xskip.errors import ArgumentError, CollectError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles, HistoryWriter
@@ -266,6 +266,44 @@ def test_an_index_that_has_become_useful_stays(spark: SparkSession, path: str) -
     assert [(each.subject, each.reason) for each in result.left] == [
         ("minmax(noise)", "the index has ruled out files since")
     ]
+
+
+def test_scans_of_one_process_remove_no_index(spark: SparkSession, path: str) -> None:
+    """[REP-A-4] They do not tell which indexes other drivers need."""
+    made = index(spark, path, [MinMax("ts"), MinMax("noise"), ValueList("day"), Hybrid("gap")])
+    run(spark, path, [f"ts > {1000 + v} AND gap >= 0" for v in range(10)])
+    advice = made.advise(trial=FILES)
+    assert {each.subject: (each.action, each.is_of_process) for each in advice} == {
+        "minmax(noise)": ("remove", False), "valuelist(day)": ("remove", True), "hybrid(gap)": ("change", True),
+        "gap": ("order", False),
+    }  # fmt: skip
+    result = advice.apply()
+    assert result.indexes_removed == ("minmax(noise)",)
+    reasons = {each.subject: each.reason for each in result.left}
+    assert reasons["valuelist(day)"] == (
+        "only the scans of this process do not need the index, and other drivers can; pass history= to advise()"
+    )
+    assert kept(spark, path, "day = 7") == {"f07"}
+
+
+def test_the_history_of_the_session_decides(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    """[REP-A-4] [REP-A-5] With the queries of all drivers, an index that none needs is removed."""
+    made = index(spark, path, [MinMax("ts"), ValueList("day")])
+    run(spark, path, [f"ts > {1000 + v}" for v in range(10)])
+    engine_of(spark).history.flush()
+    spark.conf.set("spark.xskip.history.location", str(tmp_path / "history"))
+    run(spark, path, ["ts > 1000"])
+    assert (made.advise().scans, made.advise().advice) == (1, ())
+    ours = made.advise(history=False)
+    assert (ours.scans, [(each.subject, each.is_of_process) for each in ours]) == (11, [("valuelist(day)", True)])
+    assert not ours.apply().changed
+    with pytest.raises(ArgumentError, match="days= needs a query history"):
+        made.advise(history=False, days=7)
+    run(spark, path, [f"ts > {2000 + v}" for v in range(9)])
+    (removal,) = made.advise()
+    assert (removal.subject, removal.action, removal.is_of_process) == ("valuelist(day)", "remove", False)
+    assert "no condition of 10 scans of the last 30 days concerns valuelist(day)" in removal.text
+    assert made.advise().apply().indexes_removed == ("valuelist(day)",)
 
 
 def test_the_last_index_stays(spark: SparkSession, path: str) -> None:

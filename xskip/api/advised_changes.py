@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xskip.api.upkeep import IndexUpkeep
-from xskip.hints import Call, Words
+from xskip.hints import Call, Phrase, Words
 from xskip.indexes import Index
 from xskip.indexes.registry import type_of
 from xskip.indexing.additional_indexes import Extension
@@ -89,6 +89,9 @@ def _reason(advice: Advice, present: Collection[str], usage: DatasetUsage) -> st
             return "the dataset has the index already"
         case Advice(action="remove", index=str() as index) if index in usage.useful:
             return "the index has ruled out files since"
+        case Advice(action="remove", is_of_process=True):
+            hint = Phrase("pass history= to advise()", "give --history")
+            return Words("only the scans of this process do not need the index, and other drivers can; {}", hint)
         case Advice(action="remove", index=index) if index not in present:
             return "the dataset has no such index"
         case _:

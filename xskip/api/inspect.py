@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from xskip.api.advised_changes import apply_advice
 from xskip.api.arguments import check_count
@@ -22,8 +22,9 @@ from xskip.inspection.proposals import operands_to_measure
 from xskip.metadatastore.commit import find_live
 from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.settings import HISTORY
 from xskip.spark.collect.listing import list_files
-from xskip.standalone.query_history import usage_in_history
+from xskip.standalone.query_history import no_history, usage_in_history
 
 if TYPE_CHECKING:
     from xskip.metadatastore.snapshot import Snapshot
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["IndexInspection"]
+
+#: The directory of a query history, or False for the scans of this process, and a number of last days.
+_Period = tuple[str | os.PathLike[str] | Literal[False] | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class IndexInspection(IndexUpkeep):
     def advise(
         self,
         *,
-        history: str | os.PathLike[str] | None = None,
+        history: str | os.PathLike[str] | Literal[False] | None = None,
         days: int | None = None,
         trial: int | None = None,
     ) -> AdviceList:
@@ -118,7 +122,8 @@ class IndexInspection(IndexUpkeep):
         uses, columns and expressions that queries filter without an index, and an order of the data. Bounds are judged
         by their spread: by the files that they rule out for values in the range of the data, on average. Bloom filters,
         and statistics without their key, are judged by queries alone. An index that has ruled out files for a query is
-        never to be removed. :meth:`~xskip.results.advice.AdviceList.apply` adds and removes indexes.
+        never to be removed. :meth:`~xskip.results.advice.AdviceList.apply` adds and removes indexes, but removes none
+        that only the scans of this process do not need.
 
         A trial chooses the type of a new index by what it rules out, and tells how many bytes less the queries read:
         of each query that filters the column or expression, the share of the files that the index rules out in the
@@ -127,11 +132,11 @@ class IndexInspection(IndexUpkeep):
 
         Parameters
         ----------
-        history : str or os.PathLike, optional
-            The directory of the query history. None is that of ``spark.xskip.history.location``.
+        history : str or os.PathLike or False, optional
+            The directory of the query history. None is that of ``spark.xskip.history.location``; if the session does
+            not set it, the scans in this process count. With False, they count in any case.
         days : int, optional
-            Count the scans of all drivers in this number of last days, 30 by default, from the query history. Without
-            ``history`` and ``days``, the scans in this process count.
+            Count the scans of all drivers in this number of last days, 30 by default, from the query history.
         trial : int, optional
             Read at most so many files, spread evenly over the dataset, and measure indexes on the columns and
             expressions that queries filter without one. Nothing is written. None reads no data.
@@ -145,6 +150,8 @@ class IndexInspection(IndexUpkeep):
         ------
         MetadataNotFoundError
             If there is no index.
+        ArgumentError
+            If there are ``days`` without a query history.
         IndexDefinitionError
             If another program built the index, or if the dataset is read in another way than when the index was built,
             so that no trial can tell what an index would rule out.
@@ -159,6 +166,8 @@ class IndexInspection(IndexUpkeep):
         check_count("trial", trial)
         engine, source = self._open()
         snapshot = require_snapshot(source)
+        if history is None and days is None:
+            history = engine.settings.of(engine.session(), HISTORY) or None
         usage = _usage(engine, source, snapshot, (history, days))
         if not shows_values(engine, self._spark):
             usage = usage.without_values()
@@ -169,12 +178,12 @@ class IndexInspection(IndexUpkeep):
         return replace(advise(snapshot, source.root, usage, measured), _apply=partial(apply_advice, self))
 
 
-def _usage(
-    engine: SparkEngine, source: Source, snapshot: Snapshot, period: tuple[str | os.PathLike[str] | None, int | None]
-) -> DatasetUsage:
+def _usage(engine: SparkEngine, source: Source, snapshot: Snapshot, period: _Period) -> DatasetUsage:
     """Return how queries have used an index: those of a history and its last days, or of this process."""
     history, days = period
-    if history is None and days is None:
+    if history is False and days is not None:
+        raise no_history("leave out history=False")
+    if history is False or (history is None and days is None):
         return engine.usage(source.directory)
     return usage_in_history(history_of_session(engine, history), source.root, snapshot, days)
 

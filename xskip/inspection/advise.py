@@ -70,6 +70,8 @@ class _Adviser:
             found = of_statistics or self._on_use(definition)
             if found is not None and found.action == "change" and definition.columns[0] in replaced:
                 found = replace(found, action="remove")  # by the index that the trial has chosen
+            if found is not None and of_statistics is None:
+                found = replace(found, is_of_process=self.usage.days is None)
             stays = str(definition) in self.usage.useful or definition.key == of_order
             if found is not None and not (found.action == "remove" and stays):
                 yield self._with_cost(found, definition, has_use=of_statistics is None)

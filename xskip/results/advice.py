@@ -50,6 +50,8 @@ class Advice:
         The compressed size of the index in the metadata. That of an index to add is an extrapolation of the trial.
     cost_seconds : float or None
         The time that builds have spent on the index, or will spend on it.
+    is_of_process : bool
+        Whether all evidence against the index is that the scans of this process do not need it. Other drivers can.
     """
 
     action: Action
@@ -63,6 +65,7 @@ class Advice:
     saved_bytes_per_day: float | None = None
     cost_bytes: int | None = None
     cost_seconds: float | None = None
+    is_of_process: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -173,7 +176,8 @@ class AdviceList(ShownTable):
         """Add and remove the indexes that the advice names, in one commit.
 
         Advice of another kind is left: to change an index, to write the data in an order, and to add an index that no
-        trial has measured. An index that has ruled out files since the advice was given stays.
+        trial has measured. An index that has ruled out files since the advice was given stays, and so does an index
+        that only the scans of this process do not need: a query history tells what other drivers need.
 
         Parameters
         ----------
