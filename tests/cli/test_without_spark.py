@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from tests.helpers import index, write_files
 from xskip import BloomFilter, MinMax, NullCount, ValueList
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
-from xskip.cli.spark_fallback import NeedsSpark, files, open_without_spark, status
+from xskip.cli.spark_fallback import NeedsSpark, files, indexes_below, open_without_spark, status
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles, HistoryWriter
 from xskip.query_history.rows import HistoryRows, ScanKind, ScanSums
@@ -241,9 +243,23 @@ def test_predicates_that_need_spark(dataset: str, predicate: str, reason: str) -
 @pytest.mark.parametrize(
     ("line", "commands"),
     [
-        ("spark.xskip.metadata.location /md", {"describe", "status"}),
-        ("spark.sql.caseSensitive=true", {"status"}),
-        ("spark.hadoop.fs.defaultFS hdfs://nn", {"describe", "status"}),
+        ("spark.xskip.metadata.location /md", {"describe", "status", "list", "files"}),
+        ("spark.sql.caseSensitive=true", {"status", "list", "files"}),
+        ("spark.hadoop.fs.defaultFS hdfs://nn", {"describe", "status", "list", "files"}),
+        ("spark.sql.parquet.datetimeRebaseModeInRead LEGACY", {"status", "list", "files"}),
+        ("spark.sql.avro.datetimeRebaseModeInRead LEGACY", {"status", "list", "files"}),
+        ("spark.sql.parquet.int96TimestampConversion true", {"status", "list", "files"}),
+        ("spark.sql.parquet.someNewReader true", {"status", "list", "files"}),
+        ("spark.sql.legacy.someNewFlag true", {"status", "list", "files"}),
+        ("spark.sql.files.ignoredPathSegmentRegex x", {"status", "list", "files"}),
+        ("spark.sql.sources.partitionColumnTypeInference.enabled false", {"status", "list", "files"}),
+        ("spark.sql.shuffle.partitions 8", {"files"}),
+        ("spark.sql.adaptive.enabled true", {"files"}),
+        ("spark.sql.extensions io.delta.sql.DeltaSparkSessionExtension", {"files"}),
+        ("spark.sql.session.timeZone Asia/Tokyo", {"files"}),
+        ("spark.sql.files.maxPartitionBytes 64m", {"files"}),
+        ("spark.sql.parquet.compression.codec zstd", {"files"}),
+        ("spark.sql.csv.parser.columnPruning.enabled false", {"files"}),
         ("# spark.sql.caseSensitive true", set()),
         ("spark.executor.memory 2g", set()),
     ],
@@ -257,9 +273,15 @@ def test_the_default_settings_of_spark(
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     monkeypatch.setenv(place, str(tmp_path if place == "SPARK_HOME" else tmp_path / "conf"))
     needing = {}
-    for command, find in (("describe", open_without_spark), ("status", status)):
+    finds: dict[str, Callable[[argparse.Namespace], object]] = {
+        "describe": open_without_spark,
+        "status": status,
+        "list": indexes_below,
+        "files": files,
+    }
+    for command, find in finds.items():
         try:
-            find(make_parser().parse_args([command, dataset]))
+            find(make_parser().parse_args([command, dataset, *COMMANDS.get(command, ())]))
         except NeedsSpark as reason:
             needing[command] = str(reason)
     assert needing.keys() == commands

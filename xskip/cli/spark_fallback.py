@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xskip.errors import DatasetError, IndexDeletedError, MetadataNotFoundError, XskipError, message_of
 
@@ -36,8 +36,15 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
-#: The settings that decide where an index is, and those that decide how queries read.
-_PLACES, _READING = ("spark.xskip.", "spark.hadoop."), ("spark.xskip.", "spark.hadoop.", "spark.sql.")
+#: Tells whether a command depends on a setting.
+_DependsOn: TypeAlias = Callable[[str], bool]
+#: The settings that decide where an index is, and those that decide what queries mean and read.
+_PLACES, _QUERIES = ("spark.xskip.", "spark.hadoop."), ("spark.xskip.", "spark.hadoop.", "spark.sql.")
+#: Settings that decide which files and partitions Spark lists, and the schema that it infers.
+_LISTING = (
+    "spark.sql.sources.", "spark.sql.files.ignore", "spark.sql.timestampType", "spark.sql.parquet.mergeSchema",
+    "spark.sql.parquet.respectSummaryFiles",
+)  # fmt: skip
 _SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _SETTING = re.compile(r"(^|-D|[\s=\"'])(spark\.(xskip|hadoop|sql)\.|--properties-file)")
 #: Whether the process runs one command, so that nothing else in it needs pandas.
@@ -69,12 +76,11 @@ def say_start(reason: str) -> None:
     print(f"xskip: starts Spark, because {reason}", file=sys.stderr, flush=True)
 
 
-def open_without_spark(arguments: argparse.Namespace, *, reads: bool = False) -> OpenedIndex:
-    """Open the index of the dataset that the arguments name, or raise NeedsSpark.
-
-    ``reads`` says that the command depends on how queries read the files.
-    """
-    _check_session(arguments, ("option", "at", "format"), _READING if reads else _PLACES)
+def open_without_spark(
+    arguments: argparse.Namespace, depends_on: _DependsOn = lambda key: key.startswith(_PLACES)
+) -> OpenedIndex:
+    """Open the index of the dataset that the arguments name, or raise NeedsSpark."""
+    _check_session(arguments, ("option", "at", "format"), depends_on)
     _check_place(arguments.path, arguments.location or "")
     if getattr(arguments, "history", None):
         _check_place(arguments.history, "")
@@ -100,7 +106,7 @@ def status(arguments: argparse.Namespace) -> IndexStatus:
     """Return the state of the index that the arguments name, or raise NeedsSpark."""
     from xskip.standalone.spark_reading import KNOWN_FORMATS
 
-    opened = open_without_spark(arguments, reads=True)
+    opened = open_without_spark(arguments, _decides_reading)
     recorded = opened.snapshot.read_profile
     if recorded is None or recorded.format not in KNOWN_FORMATS:
         raise NeedsSpark("only Spark knows how it reads the files")
@@ -115,7 +121,8 @@ def status(arguments: argparse.Namespace) -> IndexStatus:
 def files(arguments: argparse.Namespace) -> FileList:
     """Return the files that a query with the predicate of the arguments reads, or raise NeedsSpark."""
     try:
-        found = open_without_spark(arguments, reads=True).files_as_in_spark(arguments.predicate)
+        opened = open_without_spark(arguments, lambda key: key.startswith(_QUERIES))
+        found = opened.files_as_in_spark(arguments.predicate)
     except MetadataNotFoundError as error:
         if not arguments.without_index:
             raise
@@ -130,7 +137,7 @@ def files(arguments: argparse.Namespace) -> FileList:
 def indexes_below(arguments: argparse.Namespace) -> Overview:
     """Return the state of the indexes below the directory that the arguments name, or raise NeedsSpark."""
     demand_directory(arguments.location)
-    _check_session(arguments, (), _READING)
+    _check_session(arguments, (), _decides_reading)
     for place in filter(None, (arguments.location, arguments.history)):
         _check_place(place, "")
     from xskip.api.overview import overview
@@ -144,7 +151,7 @@ def indexes_below(arguments: argparse.Namespace) -> Overview:
 def savings_of(arguments: argparse.Namespace) -> Savings:
     """Return what the queries of the history that the arguments name have skipped, or raise NeedsSpark."""
     demand_directory(arguments.history)
-    _check_session(arguments, (), _PLACES)
+    _check_session(arguments, (), lambda key: key.startswith(_PLACES))
     _check_place(arguments.history, "")
     from xskip.standalone.query_history import history_without_spark, savings_in_history
 
@@ -164,7 +171,24 @@ def demand_directory(location: str) -> None:
         raise DatasetError("the base location does not exist", where=location)
 
 
-def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], settings: tuple[str, ...]) -> None:
+def _decides_reading(key: str) -> bool:
+    """Return whether a setting can change where an index is, or how Spark reads the files that it reads as is known.
+
+    Spark's readers look at no other settings of Spark SQL than those with the prefixes and in the tables of read
+    profiles.
+    """
+    from xskip.metadata.read_profile import ReadProfile
+    from xskip.metadata.reader_settings import RECORDS, SETTING_PREFIXES, SETTINGS
+    from xskip.standalone.spark_reading import KNOWN_FORMATS
+
+    if key.startswith((*_PLACES, *_LISTING)):
+        return True
+    if not (key in SETTINGS or key in RECORDS or key.startswith(SETTING_PREFIXES)):
+        return False
+    return any(ReadProfile.of(fmt, {}, {key: "another"}) != ReadProfile.of(fmt, {}, {}) for fmt in KNOWN_FORMATS)
+
+
+def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], depends_on: _DependsOn) -> None:
     """Raise NeedsSpark if arguments or the configuration of Spark concern a session of Spark."""
     for name in ("conf", "package", "kms_keys", *names):
         if getattr(arguments, name):
@@ -174,7 +198,7 @@ def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], settin
             raise NeedsSpark(f"{variable} has settings of Spark")
     for path in _files_of_conf("spark-defaults.conf"):
         for key in _keys_in(path):
-            if key.startswith(settings):
+            if depends_on(key):
                 raise NeedsSpark(f"{path} sets {key}")
 
 
