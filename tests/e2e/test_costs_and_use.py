@@ -220,6 +220,21 @@ def test_a_scan_of_two_datasets_counts_each_file_once(spark: SparkSession, tmp_p
     assert (after.files - before.files, after.skipped - before.skipped) == (20, 18)
 
 
+def test_the_inference_of_a_schema_is_no_query(spark: SparkSession, tmp_path: Path) -> None:
+    """[REP-S-1] Spark reads the first line of one file by a query of its own; users' queries of text do count."""
+    path = str(tmp_path / "d")
+    spark.range(20, numPartitions=4).selectExpr("id AS a", "id % 3 AS b").write.csv(path, header=True)
+    spark.read.text(path).filter("value = 'a,b'").count()
+    counted, latest = xskip.savings(spark).to_dict(), str(xskip.last_report(spark))
+    df = spark.read.csv(path, header=True, inferSchema=True)
+    assert df.columns == ["a", "b"]
+    assert (xskip.savings(spark).to_dict(), str(xskip.last_report(spark))) == (counted, latest)
+    assert df.filter("a > 15").count() == 4
+    after = {each.dataset: (each.scans, each.files) for each in xskip.savings(spark)}
+    assert after[path] == (2, 8)
+    assert not any(name.endswith(".csv") for name in after)
+
+
 def test_savings_are_those_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
     """[REP-S-1]"""
     path = events(spark, tmp_path / "d")

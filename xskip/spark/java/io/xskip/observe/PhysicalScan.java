@@ -14,7 +14,9 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.text.TextFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import org.apache.spark.sql.execution.metric.SQLMetric;
@@ -23,6 +25,9 @@ import scala.collection.immutable.Seq;
 
 /** A scan of files in a physical plan. */
 final class PhysicalScan {
+  /** The internal option with which Spark's inference of schemas and file streams name files. */
+  private static final String GLOB_PATHS = "__globPaths__";
+
   private final SparkPlan node;
 
   /** Whether the scan is in the plan of a cached relation, which does not read files again. */
@@ -80,6 +85,21 @@ final class PhysicalScan {
     boolean isFileScan =
         plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan;
     return isFileScan ? new PhysicalScan((BatchScanExec) plan, isCached) : null;
+  }
+
+  /**
+   * Returns whether the scan reads the lines of files as Spark does to infer the schema of CSV, JSON
+   * and XML. Scans of streams of text look alike.
+   */
+  boolean isOfLines() {
+    if (!(node instanceof FileSourceScanExec)) {
+      return false;
+    }
+    HadoopFsRelation relation = ((FileSourceScanExec) node).relation();
+    Option<String> option = relation.options().get(GLOB_PATHS);
+    return relation.fileFormat() instanceof TextFileFormat
+        && !option.isEmpty()
+        && "false".equals(option.get());
   }
 
   String format() {

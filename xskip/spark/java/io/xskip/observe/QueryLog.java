@@ -26,7 +26,8 @@ import scala.Option;
 /**
  * The latest SQL executions of all sessions: what each of their scans read, and why a scan read all
  * files. A listener of the Spark context adds an execution when it ends. Executions that another
- * execution started belong to that execution. Commands that read no files are not recorded.
+ * execution started belong to that execution. Commands that read no files are not recorded,
+ * and neither are executions with which Spark infers a schema.
  */
 public final class QueryLog extends SparkListener {
   private static final int CAPACITY = 1000;
@@ -176,7 +177,7 @@ public final class QueryLog extends SparkListener {
       scans.addAll(before);
     }
     QueryExecution execution = event.qe();
-    if (execution == null) {
+    if (execution == null || isInference(execution)) {
       return;
     }
     addScans(execution, id, scans);
@@ -186,6 +187,18 @@ public final class QueryLog extends SparkListener {
       QueryRecord query = new QueryRecord(nextNumber(), event, scans);
       add(query);
       SavingsLog.add(query.session(), event.time(), scans);
+    }
+  }
+
+  /** Returns whether Spark runs an execution of its own in order to infer a schema. */
+  private static boolean isInference(QueryExecution execution) {
+    try {
+      List<PhysicalScan> found = PlanWalk.executed(execution.executedPlan());
+      return found.size() == 1
+          && ((PhysicalScan) found.get(0)).isOfLines()
+          && !execution.analyzed().isStreaming();
+    } catch (Throwable t) { // the execution failed while it was planned
+      return false;
     }
   }
 
