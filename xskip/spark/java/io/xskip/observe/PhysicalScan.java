@@ -88,8 +88,8 @@ final class PhysicalScan {
   }
 
   /**
-   * Returns whether the scan reads the lines of files as Spark does to infer the schema of CSV, JSON
-   * and XML. Scans of streams of text look alike.
+   * Returns whether the scan reads the lines of files as Spark does to infer the schema of CSV,
+   * JSON and XML. Scans of streams of text look alike.
    */
   boolean isOfLines() {
     if (!(node instanceof FileSourceScanExec)) {
