@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 import xskip
 from tests.data_files import arrow_table, struct_of, write_file
 from tests.metadatastore.samples import opened, put_foreign
+from tests.spark.java_classes import JavaClasses
 from xskip.indexing.reader import PathReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
@@ -320,6 +321,15 @@ def ran(spark: SparkSession, action: Any) -> list[set[str]]:
     # a subquery stands in several places of a plan
     scans = [scan for execution in listener.executions for scan in scans_of(execution.executedPlan())]
     return [_files_of(scan) for scan in {scan.id(): scan for scan in scans}.values()]
+
+
+def counters(spark: SparkSession) -> dict[str, int]:
+    """Return the counters that the sinks of the running context report."""
+    context: Any = spark.sparkContext._jsc.sc()
+    sources = JavaClasses(spark).call("shims.SparkCompat", "metricsSystem", context).getSourcesByName("xskip")
+    assert sources.length() == 1
+    found = sources.head().metricRegistry().getCounters()
+    return {str(name): int(found[name].getCount()) for name in found}
 
 
 def matching_files(df: DataFrame, predicate: str) -> set[str]:

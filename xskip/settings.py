@@ -36,6 +36,7 @@ __all__ = [
     "REPORT_VALUES",
     "ROWS_PER_FILE",
     "SETTINGS",
+    "STATISTICS",
     "STRICT",
     "Setting",
     "is_absolute",
@@ -243,6 +244,10 @@ METADATA_BYTES = Setting(
     "spark.xskip.metadata.maxBytes", 256 << 20, _some_bytes, _SIZE,
     "the maximum memory for an index's values in the driver, or 32 times the size of its files if that is more", "256m",
 )  # fmt: skip
+STATISTICS = Setting(
+    "spark.xskip.planning.statistics", default=True, read=_flag, expected=_FLAG,
+    meaning="Spark plans joins by the size of the files that are left, and not by that of all files",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -256,8 +261,8 @@ CLASSES = Setting(
 SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
-        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES,
-        ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
+        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, JOB_FILES,
+        METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
         DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip

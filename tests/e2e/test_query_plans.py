@@ -267,6 +267,7 @@ def test_files_that_changed_are_read(spark: SparkSession, own: Lake, api: str, t
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_dynamic_partition_pruning_combines_with_skipping(spark: SparkSession, lake: Lake, adaptive: str) -> None:
+    """[PLN-SZ-5] Both sides can be broadcast: the pruned one does not become the smaller one."""
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     spark.conf.set("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "true")
     spark.createDataFrame([(1, "one"), (2, "two")], "p int, name string").write.saveAsTable("dim")

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import xskip
 from tests.e2e.conftest import Lake
-from tests.helpers import index, write_once
-from tests.spark.java_classes import JavaClasses
+from tests.helpers import counters, index, write_once
 from xskip import MinMax
 
 NAMES = {
     "scans", "files.listed", "files.skipped", "bytes.listed", "bytes.skipped", "milliseconds", "failures",
 }  # fmt: skip
-
-
-def counters(spark: SparkSession) -> dict[str, int]:
-    """Return the counters that the sinks of the running context report."""
-    context: Any = spark.sparkContext._jsc.sc()
-    sources = JavaClasses(spark).call("shims.SparkCompat", "metricsSystem", context).getSourcesByName("xskip")
-    assert sources.length() == 1
-    found = sources.head().metricRegistry().getCounters()
-    return {str(name): int(found[name].getCount()) for name in found}
 
 
 def test_the_counters_are_those_of_reports(spark: SparkSession, lake: Lake, api: str) -> None:

@@ -52,6 +52,7 @@ public final class SkippingSettings {
   public final boolean strict; // whether a query fails where it cannot use its index
   // whether queries only count the files that they would skip, and read no indexed file
   public boolean evaluate;
+  public final boolean statistics; // whether sizes of relations are those of the files left
   public final String jobFiles; // unparsed: Python reads it
 
   public SkippingSettings(Object session) throws Exception {
@@ -63,6 +64,7 @@ public final class SkippingSettings {
     rememberMs = milliseconds(value(conf, "spark.xskip.discovery.seconds", ""));
     strict = flag(conf, "strict", false);
     evaluate = flag(conf, "evaluate", false);
+    statistics = flag(conf, "planning.statistics", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
   }
 

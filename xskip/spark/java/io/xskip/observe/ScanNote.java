@@ -1,13 +1,10 @@
 package io.xskip.observe;
 
+import io.xskip.scan.Explanation;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanRecord;
-import io.xskip.shims.SparkCompat;
 import java.util.List;
 import java.util.Locale;
-import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.SQLExecution;
-import org.apache.spark.sql.execution.command.ExplainCommand;
 
 /** The note on an indexed relation in the text of a plan. */
 final class ScanNote {
@@ -18,7 +15,7 @@ final class ScanNote {
   /** Returns what skipping does in a scan: in its latest listing, or in one that is made now. */
   static String text(ScanContext context) {
     List<ScanRecord> records = context.latest();
-    if (records == null && !isExecuting()) {
+    if (records == null && !Explanation.isExecuting()) {
       records = context.preview();
     }
     if (records == null) {
@@ -42,13 +39,5 @@ final class ScanNote {
 
   private static String number(long number, String one, String many) {
     return String.format(Locale.ROOT, "%,d ", number) + (number == 1 ? one : many);
-  }
-
-  /** Returns whether this thread executes a query, other than to explain another one. */
-  private static boolean isExecuting() {
-    String id = SparkCompat.executionId();
-    QueryExecution execution =
-        id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
-    return execution != null && !(execution.logical() instanceof ExplainCommand);
   }
 }

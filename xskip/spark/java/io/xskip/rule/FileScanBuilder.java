@@ -7,7 +7,6 @@ import io.xskip.read.ReadProfile;
 import io.xskip.scan.ListingPreview;
 import io.xskip.scan.ScanContext;
 import io.xskip.shims.SparkCompat;
-import java.lang.reflect.Constructor;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -54,20 +53,11 @@ final class FileScanBuilder {
             KnownClasses.format(scan), options, schema, index.partitionSchema(), session);
     ScanContext context = new ScanContext(settings, locations, profile);
     context.setPreview(new ListingPreview.OfScan(context, scan));
-    FileIndex skipping = new SkippingV2FileIndex(session, index, context);
-    Object rewritten = newInstance(scan.getClass(), SparkCompat.elements(product, index, skipping));
+    FileIndex skipping = new SkippingV2FileIndex(session, index, context, settings.statistics);
+    Object rewritten =
+        SparkCompat.newInstance(scan.getClass(), SparkCompat.elements(product, index, skipping));
     return rewritten == null
         ? relation
         : (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);
-  }
-
-  /** Returns a new object, or null if no constructor takes as many arguments. */
-  private static Object newInstance(Class<?> type, Object[] arguments) throws Exception {
-    for (Constructor<?> constructor : type.getConstructors()) {
-      if (constructor.getParameterCount() == arguments.length) {
-        return constructor.newInstance(arguments);
-      }
-    }
-    return null;
   }
 }

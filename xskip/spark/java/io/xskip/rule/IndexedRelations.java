@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -74,21 +75,30 @@ final class IndexedRelations {
     for (Expression condition : conditions) {
       context.addCondition(condition);
     }
+    boolean isSized = settings.statistics && !isPrunedByJoin(filter);
+    CatalogSize size = isSized ? CatalogSize.of(table, context.conf()) : CatalogSize.NONE;
     HadoopFsRelation rewritten =
-        new HadoopFsRelation(
-            new SkippingFileIndex(relation.location(), context),
-            relation.partitionSchema(),
-            relation.dataSchema(),
-            relation.bucketSpec(),
-            relation.fileFormat(),
-            relation.options(),
-            relation.sparkSession());
+        SparkCompat.withIndex(
+            relation,
+            new SkippingFileIndex(relation.location(), context, isSized, size.bytes()),
+            relation.partitionSchema());
     LogicalPlan result = (LogicalPlan) SparkCompat.exchange(logical, relation, rewritten);
+    if (size != CatalogSize.NONE) {
+      result = size.remove((LogicalRelation) result);
+    }
     LogicalPlan filtered = filter == null ? result : new Filter(filter, result);
     context.setPreview(
         new ListingPreview.OfRelation(
             context, relation.location(), filtered, relation.sparkSession()));
     return result;
+  }
+
+  /**
+   * Returns whether the other side of a join prunes partitions, which Spark does only if it
+   * broadcasts that side: the relation must not seem to be the smaller one.
+   */
+  private static boolean isPrunedByJoin(Expression filter) {
+    return filter != null && filter.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY());
   }
 
   /** Adds the conjuncts that refer to both partition columns and other columns. */

@@ -2,7 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
 import io.xskip.scan.ScanContext;
-import io.xskip.scan.ScanPruner;
+import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.SimpleFileIndex;
 import io.xskip.shims.SparkCompat;
@@ -21,10 +21,12 @@ import scala.collection.immutable.Seq;
 final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   private final FileIndex delegate;
   private final ScanContext context;
+  private final ScanListing listing;
 
-  SkippingFileIndex(FileIndex delegate, ScanContext context) {
+  SkippingFileIndex(FileIndex delegate, ScanContext context, boolean isSized, long fullSize) {
     this.delegate = delegate;
     this.context = context;
+    listing = new ScanListing(context, delegate, isSized, fullSize, false);
   }
 
   @Override
@@ -33,7 +35,9 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   }
 
   @Override
-  public void forgetListing() {} // each listing asks the indexes
+  public void forgetListing() {
+    listing.forget();
+  }
 
   @Override
   public Seq<Path> rootPaths() {
@@ -43,7 +47,7 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   @Override
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-    return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+    return listing.files(partitionFilters, dataFilters);
   }
 
   @Override
@@ -53,12 +57,13 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
 
   @Override
   public void refresh() {
+    listing.forget();
     delegate.refresh();
   }
 
   @Override
   public long sizeInBytes() {
-    return delegate.sizeInBytes();
+    return listing.sizeInBytes();
   }
 
   @Override

@@ -2,7 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
 import io.xskip.scan.ScanContext;
-import io.xskip.scan.ScanPruner;
+import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -27,45 +27,25 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   private final PartitioningAwareFileIndex delegate;
   private final ScanContext context;
 
-  // The latest listing, or null. Spark lists the files of a V2 scan more than once for each plan,
-  // and each optimized plan has its own instance of this class.
-  private Listing listing = null;
+  // Spark lists the files of a V2 scan more than once for each plan, and each optimized plan has
+  // its
+  // own instance of this class.
+  private final ScanListing listing;
 
   SkippingV2FileIndex(
-      SparkSession session, PartitioningAwareFileIndex delegate, ScanContext context) {
+      SparkSession session,
+      PartitioningAwareFileIndex delegate,
+      ScanContext context,
+      boolean isSized) {
     super(session, Map$.MODULE$.<String, String>empty(), Option.empty(), NoopCache$.MODULE$);
     this.delegate = delegate;
     this.context = context;
+    listing = new ScanListing(context, delegate, isSized, -1, true);
   }
 
   @Override
   public ScanContext context() {
     return context;
-  }
-
-  /** A listing, with the filters and the read profile that it depends on. */
-  private static final class Listing {
-    private final Seq<Expression> partitionFilters;
-    private final Seq<Expression> dataFilters;
-    private final String profile;
-    final Seq<PartitionDirectory> directories;
-
-    Listing(
-        Seq<Expression> partitionFilters,
-        Seq<Expression> dataFilters,
-        String profile,
-        Seq<PartitionDirectory> directories) {
-      this.partitionFilters = partitionFilters;
-      this.dataFilters = dataFilters;
-      this.profile = profile;
-      this.directories = directories;
-    }
-
-    boolean isOf(Seq<Expression> partitionFilters, Seq<Expression> dataFilters, String profile) {
-      return this.partitionFilters.equals(partitionFilters)
-          && this.dataFilters.equals(dataFilters)
-          && this.profile.equals(profile);
-    }
   }
 
   @Override
@@ -99,20 +79,9 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   }
 
   @Override
-  public synchronized Seq<PartitionDirectory> listFiles(
+  public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-    String profile;
-    try {
-      profile = context.profile().json(context.conf());
-    } catch (Throwable t) { // the request fails in the same way, and reports it
-      return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
-    }
-    if (listing == null || !listing.isOf(partitionFilters, dataFilters, profile)) {
-      Seq<PartitionDirectory> directories =
-          ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
-      listing = new Listing(partitionFilters, dataFilters, profile, directories);
-    }
-    return listing.directories;
+    return listing.files(partitionFilters, dataFilters);
   }
 
   @Override
@@ -121,19 +90,19 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   }
 
   @Override
-  public synchronized void refresh() {
-    listing = null;
+  public void refresh() {
+    listing.forget();
     delegate.refresh();
   }
 
   @Override
-  public synchronized void forgetListing() {
-    listing = null;
+  public void forgetListing() {
+    listing.forget();
   }
 
   @Override
   public long sizeInBytes() {
-    return delegate.sizeInBytes();
+    return listing.sizeInBytes();
   }
 
   @Override

@@ -6,7 +6,6 @@ import io.xskip.listing.IndexedFileIndex;
 import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -15,9 +14,8 @@ import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import scala.Option;
-import scala.collection.immutable.Seq;
 
-/** Lists files as a scan would, with the filters that Spark passes to the scan. */
+/** Plans scans and lists their files as a query would. */
 public final class ListingPreview {
   /** The name of the query in the records of a preview, which no report shows. */
   private static final String QUERY = "explain";
@@ -40,11 +38,16 @@ public final class ListingPreview {
     }
 
     @Override
-    public List<ScanRecord> records() {
+    public ListingFilters filters() {
       FileSourceScanExec scan = plan(plan, session);
       return scan == null
           ? null
-          : list(context, index, scan.partitionFilters(), scan.dataFilters());
+          : new ListingFilters(Subqueries.without(scan.partitionFilters()), scan.dataFilters());
+    }
+
+    @Override
+    public List<ScanRecord> records() {
+      return list(context, index, filters());
     }
   }
 
@@ -59,25 +62,27 @@ public final class ListingPreview {
     }
 
     @Override
+    public ListingFilters filters() {
+      return new ListingFilters(scan.partitionFilters(), scan.dataFilters());
+    }
+
+    @Override
     public List<ScanRecord> records() {
-      return list(context, scan.fileIndex(), scan.partitionFilters(), scan.dataFilters());
+      return list(context, scan.fileIndex(), filters());
     }
   }
 
   private static List<ScanRecord> list(
-      ScanContext context,
-      FileIndex index,
-      Seq<Expression> partitionFilters,
-      Seq<Expression> dataFilters) {
+      ScanContext context, FileIndex index, ListingFilters filters) {
     boolean isListed =
         index instanceof PartitioningAwareFileIndex || index instanceof IndexedFileIndex;
-    if (!isListed || CallbackExecutor.isInCallback()) {
+    if (!isListed || filters == null || CallbackExecutor.isInCallback()) {
       return null;
     }
     String before = Explanation.current();
     Explanation.begin(QUERY);
     try {
-      return ScanPruner.preview(context, index, Subqueries.without(partitionFilters), dataFilters);
+      return ScanPruner.preview(context, index, filters);
     } finally {
       Explanation.end();
       if (before != null) {

@@ -73,6 +73,11 @@ public final class ScanContext {
     this.preview = preview;
   }
 
+  /** Returns the filters that Spark will pass to the scan, or null if they are not known. */
+  ListingFilters filters() {
+    return preview == null ? null : preview.filters();
+  }
+
   /** Lists the files as the scan would, and returns the records, or null if they are not known. */
   public List<ScanRecord> preview() {
     return preview == null ? null : preview.records();

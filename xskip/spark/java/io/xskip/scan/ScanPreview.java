@@ -2,8 +2,14 @@ package io.xskip.scan;
 
 import java.util.List;
 
-/** The listing that the scan of a relation would make, for the text of a query that did not run. */
+/** What Spark will ask of a relation when a query runs, for a query that does not run yet. */
 interface ScanPreview {
-  /** Returns the records of the listing, or null if Spark would have to list files for it. */
+  /** Returns the filters that Spark will pass to the scan, or null if there will be no scan. */
+  ListingFilters filters();
+
+  /**
+   * Returns the records of the listing that the scan would make, or null if Spark would have to
+   * list files for it.
+   */
   List<ScanRecord> records();
 }

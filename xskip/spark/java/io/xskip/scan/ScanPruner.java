@@ -6,6 +6,7 @@ import io.xskip.connection.HookState;
 import io.xskip.listing.IndexedFileIndex;
 import io.xskip.location.IndexLocation;
 import io.xskip.protocol.Answer;
+import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
@@ -15,6 +16,7 @@ import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
@@ -26,6 +28,7 @@ import scala.collection.immutable.VectorBuilder;
 public final class ScanPruner {
   private final ScanContext context;
   private final FileIndex index;
+  private final ListingFilters filters;
   private final Seq<Expression> partitionFilters;
   private final Seq<Expression> dataFilters;
 
@@ -37,60 +40,92 @@ public final class ScanPruner {
 
   private final List<ScanRecord> records = new ArrayList<>();
   private boolean hasAnswer = false;
+  private boolean isRecorded = false;
+
+  /**
+   * Whether the indexes were asked for an explanation, or before it was known that a query runs.
+   */
+  private final boolean isExplained = Explanation.current() != null;
 
   /** Why a query in strict mode fails, or null. */
   private String refusal = null;
 
-  private ScanPruner(
-      ScanContext context,
-      FileIndex index,
-      Seq<Expression> partitionFilters,
-      Seq<Expression> dataFilters) {
+  private ScanPruner(ScanContext context, FileIndex index, ListingFilters filters) {
     this.context = context;
     this.index = index;
-    this.partitionFilters = partitionFilters;
-    this.dataFilters = dataFilters;
+    this.filters = filters;
+    this.partitionFilters = filters.partitionFilters;
+    this.dataFilters = filters.dataFilters;
   }
 
-  /** Returns the files of an index that a scan reads. */
-  public static Seq<PartitionDirectory> listFiles(
-      ScanContext context,
-      FileIndex index,
-      Seq<Expression> partitionFilters,
-      Seq<Expression> dataFilters) {
-    boolean hasConditions = !dataFilters.isEmpty() || !context.conditions().isEmpty();
-    if (!hasConditions || !HookState.isActive()) {
-      context.setLatest(Collections.<ScanRecord>emptyList());
-      return SparkCompat.listFiles(index, partitionFilters, dataFilters);
+  /** Returns whether the indexes can rule out files of a scan with filters. */
+  static boolean canPrune(ScanContext context, ListingFilters filters) {
+    boolean hasConditions = !filters.dataFilters.isEmpty() || !context.conditions().isEmpty();
+    return hasConditions && HookState.isActive();
+  }
+
+  /** Lists the files of an index that a scan reads, and records what the indexes rule out. */
+  static ScanPruner list(ScanContext context, FileIndex index, ListingFilters filters) {
+    ScanPruner pruner = plan(context, index, filters);
+    pruner.record();
+    return pruner;
+  }
+
+  /** Lists the files of an index that a scan reads, for a query that may not run. */
+  static ScanPruner plan(ScanContext context, FileIndex index, ListingFilters filters) {
+    ScanPruner pruner = new ScanPruner(context, index, filters);
+    if (canPrune(context, filters)) {
+      pruner.prune();
+    } else {
+      pruner.listing = SparkCompat.listFiles(index, filters.partitionFilters, filters.dataFilters);
     }
-    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
-    pruner.prune();
-    publish(context, pruner.records);
-    return pruner.result();
+    return pruner;
   }
 
   /**
    * Returns the records of the listing that a scan would make. They are not those of its latest
    * listing, and nothing counts them.
    */
-  static List<ScanRecord> preview(
-      ScanContext context,
-      FileIndex index,
-      Seq<Expression> partitionFilters,
-      Seq<Expression> dataFilters) {
-    if (dataFilters.isEmpty() && context.conditions().isEmpty()) {
+  static List<ScanRecord> preview(ScanContext context, FileIndex index, ListingFilters filters) {
+    if (filters.dataFilters.isEmpty() && context.conditions().isEmpty()) {
       return Collections.<ScanRecord>emptyList();
     }
     if (!HookState.isActive()) {
       return null;
     }
-    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
-    pruner.prune();
+    ScanPruner pruner = plan(context, index, filters);
+    pruner.log();
     return pruner.records;
   }
 
+  /** Records the listing, the first time that a query reads its files. */
+  void record() {
+    if (isRecorded) {
+      return;
+    }
+    isRecorded = true;
+    if (!canPrune(context, filters)) {
+      context.setLatest(Collections.<ScanRecord>emptyList());
+      return;
+    }
+    for (int i = 0; i < records.size(); i++) { // the query was not known when it was planned
+      records.set(i, ((ScanRecord) records.get(i)).ofPresentQuery());
+    }
+    log();
+    if (isExplained && Explanation.current() == null) {
+      ScanLog.addUsed(records);
+    }
+    publish();
+  }
+
+  private void log() {
+    for (ScanRecord record : records) {
+      ScanLog.add(record);
+    }
+  }
+
   /** Makes the records of a scan's latest listing known where Spark shows queries. */
-  private static void publish(ScanContext context, List<ScanRecord> records) {
+  private void publish() {
     context.setLatest(records);
     if (Explanation.current() != null) {
       return;
@@ -124,12 +159,23 @@ public final class ScanPruner {
   }
 
   /** Returns the pruned listing, or throws the refusal of a query in strict mode. */
-  private Seq<PartitionDirectory> result() {
+  Seq<PartitionDirectory> result() {
     SkippingSettings settings = context.settings();
     if (settings.strict && refusal != null) {
       throw new IllegalArgumentException("xskip (strict): " + refusal); // PySpark shows its message
     }
     return hasAnswer && settings.evaluate ? noFiles() : listing;
+  }
+
+  /** Returns the sum of the sizes of the files that are left, also if the scan only counts them. */
+  long sizeInBytes() {
+    long size = 0;
+    for (PartitionDirectory directory : Scala.list(listing)) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        size += file.fileStatus().getLen();
+      }
+    }
+    return size;
   }
 
   /** Asks each index. An answer rules out files of its own dataset only: any order is sound. */
@@ -170,7 +216,6 @@ public final class ScanPruner {
             bytes != null && context.settings().evaluate,
             received - start,
             System.nanoTime() - received);
-    ScanLog.add(scan);
     records.add(scan);
   }
 

@@ -63,6 +63,25 @@ public final class ScanRecord implements Json.Value {
     this.session = session;
   }
 
+  private ScanRecord(ScanRecord other, String query) {
+    id = other.id;
+    root = other.root;
+    format = other.format;
+    counts = other.counts;
+    indexes = other.indexes;
+    files = other.files;
+    requestNanos = other.requestNanos;
+    filterNanos = other.filterNanos;
+    evaluated = other.evaluated;
+    session = other.session;
+    this.query = query;
+  }
+
+  /** Returns the record as one of the query of the current thread. */
+  ScanRecord ofPresentQuery() {
+    return new ScanRecord(this, currentQuery());
+  }
+
   private static String currentQuery() {
     String explain = Explanation.current();
     if (explain != null) {

@@ -3,6 +3,7 @@ package io.xskip.shims;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.reflect.Constructor;
 import java.util.Collections;
 import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
@@ -120,6 +121,16 @@ public final class SparkCompat {
       elements[i] = present == element ? replacement : present;
     }
     return elements;
+  }
+
+  /** Returns a new object, or null if no constructor takes as many arguments. */
+  public static Object newInstance(Class<?> type, Object[] arguments) throws Exception {
+    for (Constructor<?> constructor : type.getConstructors()) {
+      if (constructor.getParameterCount() == arguments.length) {
+        return constructor.newInstance(arguments);
+      }
+    }
+    return null;
   }
 
   /** Returns a relation with another file index and other partition columns. */

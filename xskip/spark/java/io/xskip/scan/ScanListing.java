@@ -1,0 +1,137 @@
+package io.xskip.scan;
+
+import io.xskip.common.Failures;
+import io.xskip.connection.CallbackExecutor;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.collection.immutable.Seq;
+
+/**
+ * The listing of one scan: Spark asks for its size while it plans joins, and for its files when the
+ * scan runs. Both come from the same answer of the indexes.
+ */
+public final class ScanListing {
+  /** The name of the query in the records of a listing before the query runs. */
+  private static final String PLANNING = "planning";
+
+  private static final long UNKNOWN = -1;
+
+  private final ScanContext context;
+  private final FileIndex index;
+  private final boolean isSized;
+  private final long fullSize;
+  private final boolean isKept;
+  private Listed latest = null;
+  private long size = UNKNOWN;
+
+  /**
+   * Creates the listing of a scan, which is empty until Spark asks.
+   *
+   * @param isSized whether the size is that of the files that are left
+   * @param fullSize the size of all files as the catalog has it, or -1 if the index knows it
+   * @param isKept whether Spark lists the files more than once, so that the listing is kept
+   */
+  public ScanListing(
+      ScanContext context, FileIndex index, boolean isSized, long fullSize, boolean isKept) {
+    this.context = context;
+    this.index = index;
+    this.isSized = isSized;
+    this.fullSize = fullSize;
+    this.isKept = isKept;
+  }
+
+  /** A listing, with the filters and the read profile that it depends on. */
+  private static final class Listed {
+    private final ListingFilters filters;
+    private final String profile;
+    final ScanPruner files;
+
+    Listed(ListingFilters filters, String profile, ScanPruner files) {
+      this.filters = filters;
+      this.profile = profile;
+      this.files = files;
+    }
+
+    boolean isOf(ListingFilters filters, String profile) {
+      return this.filters.areThoseOf(filters) && this.profile.equals(profile);
+    }
+  }
+
+  /** Returns the files that the scan reads. */
+  public synchronized Seq<PartitionDirectory> files(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    ListingFilters filters = new ListingFilters(partitionFilters, dataFilters);
+    String profile = latest != null || isKept ? profile() : null;
+    if (profile == null) {
+      return ScanPruner.list(context, index, filters).result();
+    }
+    if (latest != null && latest.isOf(filters, profile)) {
+      latest.files.record();
+      return latest.files.result();
+    }
+    ScanPruner files = ScanPruner.list(context, index, filters);
+    if (isKept) {
+      latest = new Listed(filters, profile, files);
+    }
+    return files.result();
+  }
+
+  /** Returns how the files are read, or null if that is not known. */
+  private String profile() {
+    try {
+      return context.profile().json(context.conf());
+    } catch (Throwable t) { // the request fails in the same way, and reports it
+      return null;
+    }
+  }
+
+  /** Returns the size of the files that the scan reads, or of all files if it is not known. */
+  public synchronized long sizeInBytes() {
+    if (size == UNKNOWN) {
+      long pruned = isSized ? prunedSize() : UNKNOWN;
+      long all = fullSize == UNKNOWN ? index.sizeInBytes() : fullSize;
+      size = pruned == UNKNOWN ? all : Math.min(pruned, all);
+    }
+    return size;
+  }
+
+  private long prunedSize() {
+    boolean isPlanned = Explanation.current() == null && !Explanation.isExecuting();
+    if (isPlanned) {
+      Explanation.begin(PLANNING);
+    }
+    try {
+      return listedSize();
+    } catch (Throwable t) { // the listing of the query fails in the same way, and reports it
+      Failures.logDebug("the size of a listing", t);
+      return UNKNOWN;
+    } finally {
+      if (isPlanned) {
+        Explanation.end();
+      }
+    }
+  }
+
+  /** Lists the files for the query that will run, and returns their size if indexes were asked. */
+  private long listedSize() {
+    ListingFilters filters = CallbackExecutor.isInCallback() ? null : context.filters();
+    if (filters == null || !ScanPruner.canPrune(context, filters)) {
+      return UNKNOWN;
+    }
+    String profile = profile();
+    if (profile == null) {
+      return UNKNOWN;
+    }
+    if (latest == null || !latest.isOf(filters, profile)) {
+      latest = new Listed(filters, profile, ScanPruner.plan(context, index, filters));
+    }
+    return latest.files.sizeInBytes();
+  }
+
+  /** Forgets the listing, so that the next one asks the indexes. */
+  public synchronized void forget() {
+    latest = null;
+    size = UNKNOWN;
+  }
+}
