@@ -90,6 +90,26 @@ def test_a_refresh_builds_the_index_again(
     assert (after.version, made.status().up_to_date, made.refresh().rebuilt) == (3, True, False)
 
 
+@pytest.mark.parametrize("overwrite", [rewrite, load_again])
+def test_a_query_right_after_an_overwrite_says_so(
+    spark: SparkSession, tmp_path: Path, overwrite: Callable[[SparkSession, str], None]
+) -> None:
+    """[MDS-DC-3] Also in a process whose queries have just used the index, and in strict mode."""
+    path = dataset(spark, tmp_path)
+    SkippingIndex.for_path(spark, path).create([MinMax("a")])
+    for _ in range(2):
+        spark.read.parquet(path).filter("a > 7").collect()
+        (scan,) = xskip.last_report(spark).scans
+        assert (scan.problem, scan.not_indexed) == ("", 0)
+    overwrite(spark, path)
+    for _ in range(2):
+        assert spark.read.parquet(path).filter("a > 7").count() == 1
+        (scan,) = xskip.last_report(spark).scans
+        assert "deleted, as an overwrite" in scan.problem
+        assert "call refresh()" in scan.problem
+        assert scan.skipped == 0
+
+
 def test_an_index_is_ensured_after_an_overwrite(spark: SparkSession, tmp_path: Path) -> None:
     path = dataset(spark, tmp_path)
     made = SkippingIndex.for_path(spark, path)

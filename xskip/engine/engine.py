@@ -21,13 +21,12 @@ from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
 from xskip.engine.warning_log import WarningLog
-from xskip.errors import XskipError, message_of
+from xskip.errors import IndexDeletedError, XskipError, message_of
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadata.table import PartitionKey, Requirement
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.missing_index import lacks_first_record, no_index
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
@@ -131,8 +130,7 @@ class Engine:
         location = request.header.location
         loaded = self.indexes.load(location.directory, request.job_threshold)
         if loaded is None:
-            problem = _missing_index(self._platform.storage(location.directory), location)
-            return Decision(None, ScanTrace("", None, problem, request.filters_text))
+            return _without_index(request, self._platform.storage(location.directory))
         profile = request.read_profile()
         problem = loaded.snapshot.reason_unusable(location, profile)
         if problem:
@@ -199,9 +197,15 @@ def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
     )
 
 
-def _missing_index(storage: Storage, location: IndexLocation) -> str:
-    """Return the problem of a location without an index; empty if the index was dropped after Spark had listed it."""
-    return message_of(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
+def _without_index(request: ScanRequest, storage: Storage) -> Decision:
+    """Return the decision about a location that had an index, with a problem unless the index was dropped."""
+    location = request.header.location
+    error = no_index(storage, location)
+    is_deleted = isinstance(error, IndexDeletedError)
+    is_damaged = not is_deleted and lacks_first_record(storage, location.directory)
+    problem = message_of(error) if is_deleted or is_damaged else ""
+    # an index that an overwrite has deleted is none: other processes no longer ask it
+    return Decision(None, ScanTrace("", None, problem, request.filters_text), is_failure=not is_deleted)
 
 
 def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
