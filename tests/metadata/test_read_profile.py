@@ -39,12 +39,12 @@ def test_a_difference_names_both_values_and_the_fix() -> None:
     built = ReadProfile.of(
         "csv", {"header": "true", "nullValue": "a b", "sep": "\t"}, {"spark.sql.session.timeZone": "UTC"}
     )
-    found = list(differences(built, ReadProfile.of("csv", {}, {"spark.sql.session.timeZone": "Etc/UTC"})))
+    found = list(differences(built, ReadProfile.of("csv", {}, {"spark.sql.session.timeZone": "Asia/Tokyo"})))
     assert [in_shell_words(each).removeprefix("option ") for each in found] == [
         f"header {OTHER}: false instead of true (use --option header=true)",
         f"nullvalue {OTHER}: '' instead of 'a b' (use --option 'nullvalue=a b')",
         f"sep {OTHER}: ',' instead of '\\t'",
-        f"spark.sql.session.timeZone {OTHER}: Etc/UTC instead of UTC (use --conf spark.sql.session.timeZone=UTC)",
+        f"spark.sql.session.timeZone {OTHER}: Asia/Tokyo instead of UTC (use --conf spark.sql.session.timeZone=UTC)",
     ]
 
 
