@@ -26,8 +26,8 @@ import scala.Option;
 /**
  * The latest SQL executions of all sessions: what each of their scans read, and why a scan read all
  * files. A listener of the Spark context adds an execution when it ends. Executions that another
- * execution started belong to that execution. Commands that read no files are not recorded,
- * and neither are executions with which Spark infers a schema.
+ * execution started belong to that execution. Commands that read no files are not recorded, and
+ * neither are executions with which Spark infers a schema.
  */
 public final class QueryLog extends SparkListener {
   private static final int CAPACITY = 1000;
