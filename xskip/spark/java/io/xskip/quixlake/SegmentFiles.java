@@ -1,6 +1,5 @@
 package io.xskip.quixlake;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.Parallel;
 import io.xskip.common.Paths;
@@ -58,7 +57,7 @@ public final class SegmentFiles {
    * [["path",time],...]}.
    */
   public String hidden(String folder) throws IOException {
-    final List<FileStatus> found = new ArrayList<>();
+    TimedTexts found = new TimedTexts();
     Path root = Paths.path(folder);
     FileSystem fileSystem = root.getFileSystem(SparkCompat.hadoopConf());
     try {
@@ -66,7 +65,7 @@ public final class SegmentFiles {
       while (files.hasNext()) {
         FileStatus file = (FileStatus) files.next();
         if (file.getPath().getName().startsWith(HIDDEN)) {
-          found.add(file);
+          found.add(file.getPath().toString(), file.getModificationTime());
         }
       }
     } catch (FileNotFoundException e) {
@@ -74,20 +73,7 @@ public final class SegmentFiles {
         throw e;
       }
     }
-    return Json.text(
-        new Json.Value() {
-          @Override
-          public void writeTo(JsonGenerator json) throws IOException {
-            json.writeStartArray();
-            for (FileStatus file : found) {
-              json.writeStartArray();
-              json.writeString(file.getPath().toString());
-              json.writeNumber(file.getModificationTime());
-              json.writeEndArray();
-            }
-            json.writeEndArray();
-          }
-        });
+    return Json.text(found);
   }
 
   /** Returns the sink's uploads below a folder as JSON: {@code [["text",time],...]}. */
@@ -103,33 +89,30 @@ public final class SegmentFiles {
    * exists.
    */
   public void complete(byte[] uploads, int threads) throws Exception {
-    end(uploads, threads, true);
+    runForEach(
+        uploads,
+        threads,
+        new Action() {
+          @Override
+          public void run(String text) throws IOException {
+            SegmentUpload upload = SegmentUpload.of(text);
+            upload.complete(upload.fileSystem(SparkCompat.hadoopConf()));
+          }
+        });
   }
 
   /** Aborts uploads, whose texts NUL separates, in several threads; ignores those that ended. */
   public void abort(byte[] uploads, int threads) throws Exception {
-    end(uploads, threads, false);
-  }
-
-  private static void end(byte[] uploads, int threads, final boolean isComplete) throws Exception {
-    List<Callable<Boolean>> tasks = new ArrayList<>();
-    for (final String text : new String(uploads, StandardCharsets.UTF_8).split("\0", -1)) {
-      tasks.add(
-          new Callable<Boolean>() {
-            @Override
-            public Boolean call() throws IOException {
-              SegmentUpload upload = SegmentUpload.of(text);
-              FileSystem fileSystem = upload.fileSystem(SparkCompat.hadoopConf());
-              if (isComplete) {
-                upload.complete(fileSystem);
-              } else {
-                upload.abort(fileSystem);
-              }
-              return Boolean.TRUE;
-            }
-          });
-    }
-    Parallel.results(tasks, threads);
+    runForEach(
+        uploads,
+        threads,
+        new Action() {
+          @Override
+          public void run(String text) throws IOException {
+            SegmentUpload upload = SegmentUpload.of(text);
+            upload.abort(upload.fileSystem(SparkCompat.hadoopConf()));
+          }
+        });
   }
 
   /**
@@ -151,15 +134,33 @@ public final class SegmentFiles {
    * Removes files, whose paths NUL separates, in several threads; ignores files that do not exist.
    */
   public void remove(byte[] paths, int threads) throws Exception {
+    runForEach(
+        paths,
+        threads,
+        new Action() {
+          @Override
+          public void run(String text) throws IOException {
+            Path path = Paths.path(text);
+            path.getFileSystem(SparkCompat.hadoopConf()).delete(path, false);
+          }
+        });
+  }
+
+  /** An operation on the file or upload that a text names. */
+  private interface Action {
+    void run(String text) throws IOException;
+  }
+
+  /** Runs an action for each of the texts that NUL separates, in several threads. */
+  private static void runForEach(byte[] texts, int threads, final Action action) throws Exception {
     List<Callable<Boolean>> tasks = new ArrayList<>();
-    for (final String text : new String(paths, StandardCharsets.UTF_8).split("\0", -1)) {
+    for (final String text : new String(texts, StandardCharsets.UTF_8).split("\0", -1)) {
       tasks.add(
           new Callable<Boolean>() {
             @Override
             public Boolean call() throws IOException {
-              Path path = Paths.path(text);
-              FileSystem fileSystem = path.getFileSystem(SparkCompat.hadoopConf());
-              return Boolean.valueOf(fileSystem.delete(path, false));
+              action.run(text);
+              return Boolean.TRUE;
             }
           });
     }

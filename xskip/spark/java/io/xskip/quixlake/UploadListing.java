@@ -1,15 +1,12 @@
 package io.xskip.quixlake;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.files.NewFiles;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.Date;
-import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -22,8 +19,7 @@ final class UploadListing {
       Pattern.compile(".*\\.avro(\\..*)?\\.[0-9a-f]{40}(\\.[0-9a-f]{32})?", Pattern.DOTALL);
 
   private final FileSystem fileSystem;
-  private final List<String> texts = new ArrayList<>();
-  private final List<Long> times = new ArrayList<>();
+  private final TimedTexts found = new TimedTexts();
 
   UploadListing(FileSystem fileSystem) {
     this.fileSystem = fileSystem;
@@ -49,28 +45,14 @@ final class UploadListing {
   private void add(String key, String id, Object time) {
     Path root = new Path(fileSystem.getUri().getScheme(), fileSystem.getUri().getAuthority(), "/");
     Path path = new Path(root, new Path(null, null, "/" + key));
-    texts.add(new SegmentUpload(path, id.getBytes(StandardCharsets.UTF_8)).text());
-    times.add(
-        Long.valueOf(
-            time instanceof Date ? ((Date) time).getTime() : ((Instant) time).toEpochMilli()));
+    found.add(
+        new SegmentUpload(path, id.getBytes(StandardCharsets.UTF_8)).text(),
+        time instanceof Date ? ((Date) time).getTime() : ((Instant) time).toEpochMilli());
   }
 
   /** Returns the uploads as JSON: {@code [["text",time],...]}. */
   String json() {
-    return Json.text(
-        new Json.Value() {
-          @Override
-          public void writeTo(JsonGenerator json) throws IOException {
-            json.writeStartArray();
-            for (int i = 0; i < texts.size(); i++) {
-              json.writeStartArray();
-              json.writeString((String) texts.get(i));
-              json.writeNumber(((Long) times.get(i)).longValue());
-              json.writeEndArray();
-            }
-            json.writeEndArray();
-          }
-        });
+    return Json.text(found);
   }
 
   /** Returns a property of an upload, whose getters have other names in AWS's former SDK. */

@@ -2,23 +2,19 @@ package io.xskip.quixlake;
 
 import java.io.BufferedOutputStream;
 import java.io.File;
-import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.nio.file.Files;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.io.IOUtils;
 
 /**
  * A segment in a local file, which is uploaded when it is complete. Only then its name is known,
  * and an upload needs the name.
  */
 final class UploadOutput extends SegmentOutput {
-  private static final int COPY_BUFFER = 1 << 16;
 
   private final Uploads uploads;
   private final FileSystem fileSystem;
@@ -74,16 +70,11 @@ final class UploadOutput extends SegmentOutput {
   }
 
   private StoredSegment storeHidden(String name) throws IOException {
-    InputStream in = new FileInputStream(local);
+    FSDataOutputStream out = other.create();
     try {
-      FSDataOutputStream out = other.create();
-      try {
-        IOUtils.copyBytes(in, out, COPY_BUFFER, false);
-      } finally {
-        out.close();
-      }
+      Files.copy(local.toPath(), out);
     } finally {
-      in.close();
+      out.close();
     }
     Files.delete(local.toPath());
     return other.store(name, null);
