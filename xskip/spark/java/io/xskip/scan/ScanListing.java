@@ -89,9 +89,12 @@ public final class ScanListing {
   /** Returns the size of the files that the scan reads, or of all files if it is not known. */
   public synchronized long sizeInBytes() {
     if (size == UNKNOWN) {
-      long pruned = isSized ? prunedSize() : UNKNOWN;
-      long all = fullSize == UNKNOWN ? index.sizeInBytes() : fullSize;
-      size = pruned == UNKNOWN ? all : Math.min(pruned, all);
+      size = isSized ? prunedSize() : UNKNOWN;
+      if (size == UNKNOWN) {
+        size = fullSize == UNKNOWN ? index.sizeInBytes() : fullSize;
+      } else if (fullSize != UNKNOWN) {
+        size = Math.min(size, fullSize);
+      }
     }
     return size;
   }

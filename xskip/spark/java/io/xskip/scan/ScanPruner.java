@@ -14,7 +14,6 @@ import io.xskip.snapshot.Snapshots;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -29,8 +28,6 @@ public final class ScanPruner {
   private final ScanContext context;
   private final FileIndex index;
   private final ListingFilters filters;
-  private final Seq<Expression> partitionFilters;
-  private final Seq<Expression> dataFilters;
 
   /**
    * The listing, without the files that the answers so far rule out. Null before the first answer
@@ -40,6 +37,7 @@ public final class ScanPruner {
 
   private final List<ScanRecord> records = new ArrayList<>();
   private boolean hasAnswer = false;
+  private boolean isPruned = false;
   private boolean isRecorded = false;
 
   /**
@@ -54,8 +52,6 @@ public final class ScanPruner {
     this.context = context;
     this.index = index;
     this.filters = filters;
-    this.partitionFilters = filters.partitionFilters;
-    this.dataFilters = filters.dataFilters;
   }
 
   /** Returns whether the indexes can rule out files of a scan with filters. */
@@ -77,7 +73,7 @@ public final class ScanPruner {
     if (canPrune(context, filters)) {
       pruner.prune();
     } else {
-      pruner.listing = SparkCompat.listFiles(index, filters.partitionFilters, filters.dataFilters);
+      pruner.listing = pruner.allFiles();
     }
     return pruner;
   }
@@ -104,7 +100,7 @@ public final class ScanPruner {
       return;
     }
     isRecorded = true;
-    if (!canPrune(context, filters)) {
+    if (!isPruned) {
       context.setLatest(Collections.<ScanRecord>emptyList());
       return;
     }
@@ -142,8 +138,9 @@ public final class ScanPruner {
   }
 
   private void prune() {
+    isPruned = true;
     if (!(index instanceof IndexedFileIndex)) {
-      listing = SparkCompat.listFiles(index, partitionFilters, dataFilters);
+      listing = allFiles();
     }
     try {
       applyAnswers();
@@ -154,8 +151,12 @@ public final class ScanPruner {
       }
     }
     if (listing == null) {
-      listing = SparkCompat.listFiles(index, partitionFilters, dataFilters);
+      listing = allFiles();
     }
+  }
+
+  private Seq<PartitionDirectory> allFiles() {
+    return SparkCompat.listFiles(index, filters.partitionFilters, filters.dataFilters);
   }
 
   /** Returns the pruned listing, or throws the refusal of a query in strict mode. */
@@ -190,7 +191,7 @@ public final class ScanPruner {
 
   private void applyAnswer(IndexLocation location) throws Throwable {
     long start = System.nanoTime();
-    PruningRequest request = new PruningRequest(location, context, dataFilters);
+    PruningRequest request = new PruningRequest(location, context, filters.dataFilters);
     byte[] bytes = request.send();
     long received = System.nanoTime();
     Answer parsed = Answer.parse(bytes);
@@ -201,7 +202,9 @@ public final class ScanPruner {
     FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
     PruningAnswer answer = PruningAnswer.of(parsed, snapshot, location.names());
     if (listing == null) {
-      listing = ((IndexedFileIndex) index).listFiles(partitionFilters, dataFilters, answer);
+      listing =
+          ((IndexedFileIndex) index)
+              .listFiles(filters.partitionFilters, filters.dataFilters, answer);
     } else {
       listing = answer.filter(listing, context.profile().partitionSchema());
     }
