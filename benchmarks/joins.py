@@ -1,4 +1,4 @@
-"""How much faster is a join if Spark knows the size of what an index leaves of one side?
+"""Measure how much faster a join is if Spark knows the size of the files that an index leaves of one side.
 
     python benchmarks/joins.py [results.json] [--scale 0.1]
 

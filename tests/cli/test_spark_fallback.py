@@ -1,4 +1,4 @@
-"""What makes a command start Spark is known before Spark starts, and without an index."""
+"""A command knows why it needs Spark before Spark starts, and without an index."""
 
 from __future__ import annotations
 

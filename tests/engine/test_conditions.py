@@ -1,4 +1,4 @@
-"""What scans ask of columns and expressions [REP-A-1]."""
+"""Advice knows the conditions of scans on columns and expressions [REP-A-1]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial's statistics say of candidates, if only filters and bounds are known."""
+"""A trial measures candidates by its statistics if only filters and bounds are known."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["apply_advice"]
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What advice changes."""
+    """The indexes that advice adds and removes, and the advice that changes nothing."""
 
     added: tuple[Advice, ...]
     removed: tuple[Advice, ...]

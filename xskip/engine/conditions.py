@@ -1,4 +1,4 @@
-"""What a scan asks of columns and expressions, for advice on indexes."""
+"""The conditions of a scan on columns and expressions, for advice on indexes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOperand:
-    """What a trial has measured for an operand."""
+    """The candidates that a trial has measured for an operand, and the values of the operand."""
 
     candidates: tuple[Candidate, ...]
     #: None if the operand has no bounds.

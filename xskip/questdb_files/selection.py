@@ -1,4 +1,4 @@
-"""What a read selects: columns, a range of time and a filter. Rules: [QDB-RD], [QDB-FE]."""
+"""The selection of a read: columns, a range of time and a filter. Rules: [QDB-RD], [QDB-FE]."""
 
 from __future__ import annotations
 

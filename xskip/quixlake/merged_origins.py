@@ -48,7 +48,7 @@ class Held:
 
 
 class Place(NamedTuple):
-    """What a merged segment holds messages of."""
+    """The stream key, the partition and the offsets of the messages of a merged segment."""
 
     stream_key: str | None
     partition: int | None
@@ -78,7 +78,7 @@ def overlapping(state: TopicState, place: Place, rows: slice | npt.NDArray[np.in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Origin:
-    """What a compaction has replaced, through the compactions before it."""
+    """The segments that a compaction has replaced, through the compactions before it."""
 
     #: The positions of segments of the state.
     known: npt.NDArray[np.intp]

@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """What a topic has when it is read."""
+    """The segments and the compactions of a topic when it is read."""
 
     #: The path of the lake.
     root: str

@@ -18,7 +18,7 @@ _SIGNS: dict[ConditionKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AskedOperand:
-    """What queries ask of a column or expression that no index answers."""
+    """The conditions of queries on a column or expression that no index answers."""
 
     operand: str
     #: The scans with a condition on it, and all scans.

@@ -16,7 +16,7 @@ ConditionKind = Literal["equal", "above", "below", "prefix", "null", "other"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Condition:
-    """What a scan asks of a column or of an expression: the kinds of its conditions that an index answers, or none."""
+    """The conditions of a scan on a column or an expression, by the kinds that an index answers, or none."""
 
     #: The column in Spark's spelling, or the expression in SQL.
     operand: str

@@ -1,4 +1,4 @@
-"""What tells a message from others, as the model has it and as a read returns it."""
+"""The identity of a message, in the model and in the rows of a read."""
 
 from __future__ import annotations
 
