@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import SettingError, message_of
 from xskip.hints import Call, Words
-from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.definition_copy import find_copy
-from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.location import IndexLocation
 from xskip.protocol.scan_records import ExecutedScan
 from xskip.settings import LOCATION
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -64,8 +63,9 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
     """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
     with suppress(Exception):  # a report does not fail because of a hint
         root = engine.hook.locations.normalized(path)
-        own = metadata_directory(root, None)
-        copy = find_copy(storage_for(engine.hook, root), IndexLocation(root, own, table_identifier(root)))
+        location = IndexLocation.inside(root)
+        own = location.directory
+        copy = find_copy(storage_for(engine.hook, root), location)
         if copy is not None:
             why = " any more: it was deleted, as an overwrite does; its definition is of {}; {}, which builds it again"
             return Words(why, copy.time, Call("refresh"))

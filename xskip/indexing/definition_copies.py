@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from xskip.errors import StorageError, XskipError
 from xskip.indexing.source import Source
-from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.commit_records import CommitRecord, find_latest
 from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy, has_dataset, keep_copy, remove_copies
-from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.settings import DEFINITIONS
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -92,7 +91,7 @@ def discard_definition(source: Source) -> bool:
 def discard_former_definition(engine: SparkEngine, former: str) -> None:
     """Remove the copies of a root from which a dataset was moved, unless the root exists; log an error."""
     try:
-        storage, location = storage_for(engine.hook, former), _inside(former)
+        storage, location = storage_for(engine.hook, former), IndexLocation.inside(former)
         if find_copy(storage, location) is not None and not has_dataset(storage, former):
             remove_copies(storage, location)
     except (XskipError, OSError) as error:
@@ -110,15 +109,11 @@ def forget_definition(engine: SparkEngine, path: str) -> str | None:
     storage = storage_for(engine.hook, root)
     # the copy names the dataset without symbolic links
     for each in dict.fromkeys((root, f"{locations.resolved(parent).rstrip('/')}/{name}")):
-        location = _inside(each)
+        location = IndexLocation.inside(each)
         if find_copy(storage, location) is not None and not has_dataset(storage, each):
             remove_copies(storage, location)
             return location.directory
     return None
-
-
-def _inside(root: str) -> IndexLocation:
-    return IndexLocation(root, metadata_directory(root, None), table_identifier(root))
 
 
 def _copy_of(source: Source, definitions: Iterable[IndexDefinition], record: CommitRecord) -> DefinitionCopy:

@@ -28,6 +28,16 @@ class IndexLocation:
     #: The root by which Spark lists the files, if there are symbolic links in it, or an empty text.
     listed: str = ""
 
+    @classmethod
+    def inside(cls, root: str) -> IndexLocation:
+        """Return the location inside a dataset, which has no base location.
+
+        >>> location = IndexLocation.inside("file:/lake/t")
+        >>> location.directory.startswith("file:/lake/t/_xskip/"), location.identifier
+        (True, '/lake/t')
+        """
+        return cls(root, metadata_directory(root, None), table_identifier(root))
+
     @property
     def listed_root(self) -> str:
         """Return the root by which Spark lists the files."""
