@@ -5,6 +5,7 @@ The modules that a command needs are imported when it runs, so that ``--help`` a
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -42,7 +43,10 @@ def run_process() -> int:
     from xskip.cli.spark_fallback import declare_command_process
 
     declare_command_process()
-    return main()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads at its import, and no command uses them
+    code = main()
+    gc.freeze()  # the interpreter looks through all objects twice when it ends, and what it would free ends with it
+    return code
 
 
 def _run(words: Sequence[str]) -> int:
