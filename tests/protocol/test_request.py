@@ -46,6 +46,7 @@ def test_every_member_becomes_a_field() -> None:
         HEADER,
         filters=FILTERS,
         filters_text=json.dumps(FILTERS),
+        conditions=None,
         format="CSV",
         options={"Header": "true"},
         settings={"spark.sql.caseSensitive": "false"},

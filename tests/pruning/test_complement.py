@@ -29,8 +29,10 @@ from xskip.expressions.predicate import (
     Predicate,
     Unknown,
 )
-from xskip.indexes import NullCount
-from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
+from xskip.indexes import MinMax, NullCount
+from xskip.metadata.data_files import DataFiles
+from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
 from xskip.pruning.complement import complement, matching_wholly
 from xskip.pruning.translate import IndexCatalog
 from xskip.types.datatypes import arrow_type
@@ -137,3 +139,33 @@ def test_files_that_match_wholly_have_no_other_row() -> None:
     check()
     assert seen["wholly"] > seen["all rows match"] / 4, seen
     assert seen["wholly"] > seen["files"] / 50, seen
+
+
+def counted(rows: int | None, nulls: int | None, name: str = "a") -> MetadataTable:
+    """Return a table with one file, and with its counts."""
+    files = DataFiles(pa.array(["/f"]), pa.array([1]), pa.array([1]))
+    counts = FileCounts(pa.array([rows], pa.int64()), {name: pa.array([nulls], pa.int64())})
+    return MetadataTable(files, counts=counts)
+
+
+@pytest.mark.parametrize(
+    ("nulls", "column", "differing", "is_whole"),
+    [
+        (0, A, {}, True),
+        (1, A, {}, False),
+        (None, A, {}, False),
+        (0, Column(("a",), "bigint"), {}, False),
+        (0, Column(("b",), "int"), {}, False),
+        (0, A, {("a",): "why"}, False),
+    ],
+)
+def test_recorded_nulls(
+    nulls: int | None, column: Column, differing: dict[tuple[str, ...], str], *, is_whole: bool
+) -> None:
+    """[PRU-CO-4]"""
+    definition = IndexDefinition("minmax", ("a",), types=("int",))
+    catalog = IndexCatalog(((definition, MinMax("a").storage(["int"])),), differing=differing)
+    table = counted(3, nulls)
+    assert matching_wholly(IsNotNull(column), catalog, table).tolist() == [is_whole]
+    partitioned = replace(catalog, partitions={"a": "int"})
+    assert matching_wholly(IsNotNull(column), partitioned, table).tolist() == [False]

@@ -172,6 +172,8 @@ def _answered(
         problem=trace.problem if trace else "the details of this scan are no longer available",
         evaluated=record.evaluated,
         pruned=0 if record.evaluated or files_read < 0 else max(0, record.kept - files_read),
+        rewrite=record.rewrite,
+        unneeded=record.unneeded,
     )
 
 

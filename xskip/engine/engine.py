@@ -13,17 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.clauses.clause import Mask
 from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
+from xskip.engine.planning import FileFacts, file_facts
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
 from xskip.engine.warning_log import WarningLog
 from xskip.errors import IndexDeletedError, XskipError, message_of
 from xskip.expressions.operands import Computed
-from xskip.expressions.predicate import Predicate, operands
+from xskip.expressions.predicate import And, Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadata.table import PartitionKey, Requirement
 from xskip.metadatastore.filesystem import Storage
@@ -157,12 +159,13 @@ class Engine:
         )
         predicate = self._platform.decode(request.filters, functions, with_conditions=catalog.has_conditions)
         selection = Selection.of(predicate, catalog)
-        evidence = None
+        evidence, facts = None, None
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, selection, profile)
         else:
             result = select(selection, snapshot, profile, functions)
             evidence = Evidence(selection, weakref.ref(snapshot), profile, functions)
+            facts = self._facts(request, evidence, result.skip)
         trace = ScanTrace(
             str(predicate),
             replace(result, skip=np.zeros(0, bool)),
@@ -175,8 +178,23 @@ class Engine:
             kept_bytes=0 if evidence is None else _kept_bytes(snapshot, result),
         )
         return Decision(
-            _packed(result, loaded.token, selection.needed), trace, _valid_settings(predicate, request, functions)
+            _packed(result, loaded.token, selection.needed, facts),
+            trace,
+            _valid_settings(predicate if facts is None else And((predicate, facts.conditions)), request, functions),
         )
+
+    def _facts(self, request: ScanRequest, evidence: Evidence, skip: Mask) -> FileFacts | None:
+        """Return what a request asks of files beyond "skip"; a failure must not cost the scan its skip mask."""
+        snapshot = evidence.snapshot()
+        if request.conditions is None or snapshot is None or not snapshot.is_ours:
+            return None
+        catalog, functions = evidence.selection.catalog, evidence.functions
+        try:
+            asked = self._platform.decode(request.conditions, functions, with_conditions=catalog.has_conditions)
+            return file_facts(asked, evidence, snapshot, skip)
+        except Exception as error:  # noqa: BLE001 - only a shorter plan needs them
+            _log.debug("xskip cannot tell which files match wholly: %r", error)
+            return None
 
     def _prune_by_job(self, loaded: LoadedIndex, selection: Selection, profile: ReadProfile) -> PruneResult:
         snapshot = loaded.snapshot
@@ -215,13 +233,14 @@ def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(names | {".".join(path).lower() for each in encrypted for path in each.paths})
 
 
-def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:
-    """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata."""
-    if not result.counts:
+def _packed(result: PruneResult, token: int, needed: frozenset[Requirement], facts: FileFacts | None) -> bytes | None:
+    """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata, and without facts."""
+    if not result.counts and facts is None:
         return None
     partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
-    sections = {Section.SKIP: Answer.bits(result.skip)}
-    return Answer(token, len(needed) - partitions, partitions > 0, sections).to_bytes()
+    uses_partitions = partitions > 0 or (facts is not None and facts.uses_partitions)
+    sections = {Section.SKIP: Answer.bits(result.skip), **({} if facts is None else facts.sections)}
+    return Answer(token, len(needed) - partitions, uses_partitions, sections).to_bytes()
 
 
 def _conditions(

@@ -48,6 +48,9 @@ class ScanRequest:
     #: The filters in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
     filters: Sequence[Any]
     filters_text: str
+    #: The conditions of which the answer has to state the files that match wholly, in the encoding of the filters; None
+    #: if the scan does not ask. Empty conditions hold for all rows.
+    conditions: Sequence[Any] | None
     #: Spark's short name of the file format, or the class of a plugin's format.
     format: str
     #: The reader options.
@@ -77,6 +80,7 @@ class ScanRequest:
                 header,
                 filters=filters,
                 filters_text=json.dumps(filters),
+                conditions=_member(members, "whole", list) if "whole" in members else None,
                 format=_member(members, "format", str),
                 options=_texts(members, "options"),
                 settings=_texts(members, "conf"),
@@ -97,13 +101,16 @@ class ScanRequest:
         """Return the key under which the engine caches the decision about this request by a snapshot."""
         # The key omits the format and the columns, because the engine compares the read profile of every request with
         # the profile of the build.
-        others = (self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold)
+        others = (
+            self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold,
+            self.conditions,
+        )  # fmt: skip
         return self.filters_text + json.dumps(others)
 
     @property
     def is_partly_encoded(self) -> bool:
         """Return whether the hook omits a part of the filters, so that equal encodings can stand for other filters."""
-        return _UNENCODED in self.filters_text
+        return _UNENCODED in self.filters_text or _UNENCODED in json.dumps(self.conditions)
 
 
 _Texts = tuple[tuple[str, str], ...]

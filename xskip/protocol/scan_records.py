@@ -29,6 +29,10 @@ class ScanRecord:
     filter_ms: float
     #: Whether the scan reads no file at all, because ``spark.xskip.evaluate`` is true.
     evaluated: bool
+    #: The name of the rewrite that left out files that the indexes keep; empty if there is none.
+    rewrite: str = ""
+    #: The number of files that the rewrite left out; they are not among the kept ones.
+    unneeded: int = 0
 
     @classmethod
     def parse(cls, text: str) -> list[ScanRecord]:

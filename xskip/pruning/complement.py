@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xskip.clauses.clause import Mask, Trace, evaluate, is_false
+from xskip.clauses.clause import Clause, IndexClause, Mask, Trace, Undetermined, evaluate, is_false, map_leaves
+from xskip.clauses.recorded_nulls import RecordedNulls
 from xskip.expressions.condition_reasons import UnsupportedNode
-from xskip.expressions.operands import Cast, Elements, Operand
+from xskip.expressions.operands import Cast, Column, Elements, Operand
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,
@@ -26,7 +27,7 @@ from xskip.expressions.predicate import (
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.translate import IndexCatalog, translate
 
-__all__ = ["complement", "matching_wholly"]
+__all__ = ["complement", "complement_clause", "matching_wholly", "wholly"]
 
 
 def complement(predicate: Predicate) -> Predicate:
@@ -75,7 +76,25 @@ def _null_tests(operands: Iterable[Operand]) -> Iterable[Predicate]:
     return (IsNull(operand.column if isinstance(operand, Cast) else operand) for operand in operands)
 
 
+def complement_clause(predicate: Predicate, catalog: IndexCatalog) -> Clause:
+    """Return the clause of the complement, in which recorded numbers of NULLs stand for missing indexes [PRU-CO-4]."""
+
+    def change(leaf: IndexClause | Undetermined) -> Clause:
+        match leaf:
+            case Undetermined((IsNull(Column() as column) as test,)):
+                name = catalog.counted_column(column)
+                return leaf if name is None else RecordedNulls(test, name)
+            case _:
+                return leaf
+
+    return map_leaves(translate(complement(predicate), catalog), change)
+
+
 def matching_wholly(predicate: Predicate, catalog: IndexCatalog, table: MetadataTable) -> Mask:
     """Return the files all of whose rows satisfy a predicate for certain: True for each such file [PRU-CO-3]."""
-    clause = translate(complement(predicate), catalog)
+    return wholly(complement_clause(predicate, catalog), table)
+
+
+def wholly(clause: Clause, table: MetadataTable) -> Mask:
+    """Return the files that a :func:`complement_clause` rules out: all of their rows satisfy the predicate."""
     return is_false(evaluate(clause, table, np.full(len(table), True), Trace()))

@@ -101,6 +101,17 @@ class IndexCatalog:
         """Return the indexes on the column with a :meth:`name`."""
         return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
 
+    def counted_column(self, column: Column) -> str | None:
+        """Return the :meth:`name` under which metadata has the NULLs of a column, if the query reads it as the build.
+
+        None stands for a partition column, a column that the query reads in another way, and one without an index.
+        """
+        name = self.name(column.path)
+        if self.is_partition(column.path[:1]) or any(self.name(path) == name for path in self.differing):
+            return None
+        types = (dict(zip(d.columns, d.types, strict=False)).get(name) for d, _ in self.on_column(name))
+        return name if column.type in types else None
+
     def on_expression(self, form: Form | None) -> list[_Described]:
         """Return the indexes on an expression that were built with the query's settings.
 

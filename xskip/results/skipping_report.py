@@ -35,9 +35,9 @@ class ScanReport:
     files : int
         The number of files that Spark listed.
     kept : int
-        The number of files that the indexes leave to the scan.
+        The number of files that the scan reads.
     not_indexed : int
-        The number of listed files without metadata, which the scan reads, too.
+        The number of listed files without metadata. The scan reads them, too, unless a rewrite left them out.
     bytes : int
         The total size of the listed files in bytes.
     kept_bytes : int
@@ -56,6 +56,11 @@ class ScanReport:
         would have without this setting.
     pruned : int
         How many of the kept files Spark's dynamic partition pruning left out while the query ran.
+    rewrite : str
+        The name of what left out more files than the indexes rule out: ``limit`` if the files that match wholly have
+        enough rows. Empty if nothing did.
+    unneeded : int
+        How many of the skipped files it left out.
     explained : tuple of FileExplanation
         Why the scan reads or skips single files; empty unless :func:`xskip.explain` was called with ``files``.
     unexplained : str
@@ -78,6 +83,8 @@ class ScanReport:
     problem: str = ""
     evaluated: bool = False
     pruned: int = 0
+    rewrite: str = ""
+    unneeded: int = 0
     explained: tuple[FileExplanation, ...] = ()
     unexplained: str = ""
     drawing: Drawing | None = field(default=None, compare=False)
@@ -129,6 +136,8 @@ class ScanReport:
             f"  bytes    {human_bytes(self.bytes)} in all, {human_bytes(self.kept_bytes)} read, "
             f"{human_bytes(self.skipped_bytes)} skipped"
         )
+        if self.rewrite:
+            yield f"  {self.rewrite:<8} {self._unneeded()}"
         yield f"  time     {self.milliseconds:.1f} ms in the index"
         if self.outcomes:
             yield from ("  " + line for line in text_table(_CLAUSES, self._clauses()).splitlines())
@@ -137,6 +146,10 @@ class ScanReport:
         if self.explained:
             yield from ("  " + line for line in text_table(EXPLANATION_HEADERS, self._explanations()).splitlines())
         yield from (f"  {remark}" for remark in self._remarks())
+
+    def _unneeded(self) -> str:
+        """Return what a rewrite left out."""
+        return f"{self.unneeded:,} of the skipped files can have matching rows, and the query needs none of them"
 
     def _filter(self) -> str:
         """Return the filter; it is not known if no index was used."""
@@ -156,8 +169,9 @@ class ScanReport:
     def _view(self, *, with_picture: bool) -> ScanView:
         picture = self.drawing.picture() if with_picture and self.drawing is not None else ""
         has_picture = isinstance(picture, FilePicture)
-        parts = (("matched", self.kept - self.not_indexed), ("unindexed", self.not_indexed), ("skipped", self.skipped))
-        outside = f" ({self.not_indexed:,} not indexed)" if self.not_indexed else ""
+        unindexed = 0 if self.rewrite else self.not_indexed  # a rewrite leaves out all files without metadata
+        parts = (("matched", self.kept - unindexed), ("unindexed", unindexed), ("skipped", self.skipped))
+        outside = f" ({unindexed:,} not indexed)" if unindexed else ""
         pruned = f", {self.pruned:,} pruned by Spark as it ran" if self.pruned else ""
         bars = (
             bar_of(
@@ -170,7 +184,7 @@ class ScanReport:
                 human_bytes(self.bytes),
                 # the bytes of files without an index are not known, unless these are all files that are read
                 (
-                    ("unindexed" if self.not_indexed == self.kept else "matched", self.kept_bytes),
+                    ("unindexed" if unindexed == self.kept else "matched", self.kept_bytes),
                     ("skipped", self.skipped_bytes),
                 ),
             ),
@@ -181,6 +195,7 @@ class ScanReport:
         )
         remarks = [f"The index was not used: {self.problem}" if self.problem else ""]
         remarks += [_EVALUATED] if self.evaluated else []
+        remarks += [f"{self.rewrite}: {self._unneeded()}"] if self.rewrite else []
         remarks += [f"{predicate} was not used: {reason}" for predicate, reason in self.unused]
         remarks += self._remarks()
         if picture and not has_picture and not self.problem:

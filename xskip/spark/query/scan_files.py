@@ -65,7 +65,7 @@ class ScanListing:
         if listed is None:
             return "the list of the scan's files is no longer in memory"
         found = ScanFiles(evidence, snapshot, trace, listed)
-        if (len(found.ordinals), int(found.kept.sum())) != (self.scan.listed, self.scan.kept):
+        if (len(found.ordinals), int(found.kept.sum())) != (self.scan.listed, self.scan.kept + self.scan.unneeded):
             return "files of the scan have other partition values than in the index"
         return found
 

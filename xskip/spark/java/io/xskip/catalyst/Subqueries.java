@@ -22,7 +22,8 @@ public final class Subqueries {
     return (Seq<Expression>) Scala.seq(known);
   }
 
-  private static boolean isIn(Expression expression) {
+  /** Returns whether an expression contains a subquery. */
+  public static boolean isIn(Expression expression) {
     if (expression instanceof PlanExpression) {
       return true;
     }

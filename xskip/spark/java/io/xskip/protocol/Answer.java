@@ -13,6 +13,15 @@ public final class Answer {
   /** A bit for each file of the snapshot: set if the file certainly holds no matching row. */
   private static final int SKIP = 1;
 
+  /** A bit for each file: set if all rows of the file certainly satisfy the conditions. */
+  private static final int WHOLE = 2;
+
+  /** An int64 for each file: its number of rows, or {@link #UNKNOWN_ROWS}. */
+  private static final int ROWS = 3;
+
+  /** The number of rows of a file for which the metadata have none. */
+  public static final long UNKNOWN_ROWS = -1;
+
   private static final byte ANSWER = 'A';
   private static final byte REFUSAL = 'E';
   private static final int INDEXES = 2;
@@ -22,11 +31,15 @@ public final class Answer {
   private final byte[] bytes;
   private final ByteBuffer buffer;
   private final int skipStart;
+  private final int wholeStart;
+  private final int rowsStart;
 
   private Answer(byte[] bytes) {
     this.bytes = bytes;
     buffer = bytes == null ? null : ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     skipStart = isPresent() ? start(SKIP) : -1;
+    wholeStart = isPresent() ? start(WHOLE) : -1;
+    rowsStart = isPresent() ? start(ROWS) : -1;
   }
 
   /** Parses the bytes of Python; null keeps all files. */
@@ -48,6 +61,14 @@ public final class Answer {
             && buffer.getLong(TOKEN) == token
             && buffer.getInt(skipStart - Integer.BYTES) * 8L >= count;
     return isUsable ? this : NONE;
+  }
+
+  /** Returns whether the answer states for each file whether it matches wholly, and its rows. */
+  public boolean hasFacts(int count) {
+    return wholeStart >= 0
+        && rowsStart >= 0
+        && buffer.getInt(wholeStart - Integer.BYTES) * 8L >= count
+        && buffer.getInt(rowsStart - Integer.BYTES) >= (long) count * Long.BYTES;
   }
 
   private boolean isPresent() {
@@ -84,5 +105,15 @@ public final class Answer {
   /** Returns whether the answer skips a file of the snapshot. */
   public boolean skips(int ordinal) {
     return skipStart >= 0 && Bytes.isSet(bytes, skipStart, ordinal);
+  }
+
+  /** Returns whether all rows of a file satisfy the conditions, if the answer has facts. */
+  public boolean isWhole(int ordinal) {
+    return Bytes.isSet(bytes, wholeStart, ordinal);
+  }
+
+  /** Returns the number of rows of a file, if the answer has facts. */
+  public long rows(int ordinal) {
+    return buffer.getLong(rowsStart + ordinal * Long.BYTES);
   }
 }

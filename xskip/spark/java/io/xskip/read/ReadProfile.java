@@ -65,6 +65,16 @@ public final class ReadProfile {
     return format;
   }
 
+  /** Returns whether a reader option lets the query pass over corrupt or missing files. */
+  public boolean passesOverFiles() {
+    for (String option : new String[] {"ignoreCorruptFiles", "ignoreMissingFiles"}) {
+      if (Boolean.parseBoolean(OptionDigests.value(options, option))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   public StructType partitionSchema() {
     return partitionSchema;
   }

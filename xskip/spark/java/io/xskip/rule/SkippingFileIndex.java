@@ -1,6 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
+import io.xskip.scan.FileSelection;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
@@ -24,9 +25,28 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   private final ScanListing listing;
 
   SkippingFileIndex(FileIndex delegate, ScanContext context, boolean isSized, long fullSize) {
+    this(delegate, context, new ScanListing(context, delegate, isSized, fullSize, false));
+  }
+
+  private SkippingFileIndex(FileIndex delegate, ScanContext context, ScanListing listing) {
     this.delegate = delegate;
     this.context = context;
-    listing = new ScanListing(context, delegate, isSized, fullSize, false);
+    this.listing = listing;
+  }
+
+  /** Returns an index of the files of a selection. */
+  SkippingFileIndex selecting(FileSelection selection) {
+    return new SkippingFileIndex(delegate, context, listing.selecting(selection));
+  }
+
+  @Override
+  public FileIndex delegate() {
+    return delegate;
+  }
+
+  @Override
+  public ScanListing listing() {
+    return listing;
   }
 
   @Override
@@ -86,7 +106,8 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   public boolean equals(Object other) {
     return other instanceof SkippingFileIndex
         && ((SkippingFileIndex) other).delegate.equals(delegate)
-        && ((SkippingFileIndex) other).context.conditions().equals(context.conditions());
+        && ((SkippingFileIndex) other).context.conditions().equals(context.conditions())
+        && listing.selectsAs(((SkippingFileIndex) other).listing);
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
+import io.xskip.scan.FileSelection;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
@@ -8,6 +9,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
@@ -24,6 +26,7 @@ import scala.collection.mutable.LinkedHashMap;
  * is not used.
  */
 final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements SkippingIndex {
+  private final SparkSession session;
   private final PartitioningAwareFileIndex delegate;
   private final ScanContext context;
 
@@ -37,10 +40,34 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
       PartitioningAwareFileIndex delegate,
       ScanContext context,
       boolean isSized) {
+    this(session, delegate, context, new ScanListing(context, delegate, isSized, -1, true));
+  }
+
+  private SkippingV2FileIndex(
+      SparkSession session,
+      PartitioningAwareFileIndex delegate,
+      ScanContext context,
+      ScanListing listing) {
     super(session, Map$.MODULE$.<String, String>empty(), Option.empty(), NoopCache$.MODULE$);
     this.delegate = delegate;
     this.context = context;
-    listing = new ScanListing(context, delegate, isSized, -1, true);
+    this.session = session;
+    this.listing = listing;
+  }
+
+  /** Returns an index of the files of a selection. */
+  SkippingV2FileIndex selecting(FileSelection selection) {
+    return new SkippingV2FileIndex(session, delegate, context, listing.selecting(selection));
+  }
+
+  @Override
+  public FileIndex delegate() {
+    return delegate;
+  }
+
+  @Override
+  public ScanListing listing() {
+    return listing;
   }
 
   @Override
@@ -113,7 +140,8 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   @Override
   public boolean equals(Object other) {
     return other instanceof SkippingV2FileIndex
-        && ((SkippingV2FileIndex) other).delegate.equals(delegate);
+        && ((SkippingV2FileIndex) other).delegate.equals(delegate)
+        && listing.selectsAs(((SkippingV2FileIndex) other).listing);
   }
 
   @Override

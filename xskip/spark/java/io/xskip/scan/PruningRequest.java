@@ -8,6 +8,7 @@ import io.xskip.connection.CallbackExecutor;
 import io.xskip.connection.HookState;
 import io.xskip.location.IndexLocation;
 import java.io.StringWriter;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -29,9 +30,21 @@ public final class PruningRequest {
   private final IndexLocation location;
   private final ScanContext context;
   private final Seq<Expression> dataFilters;
+  private final List<Expression> conditions;
   private final ExpressionEvaluator evaluator;
 
-  PruningRequest(IndexLocation location, ScanContext context, Seq<Expression> dataFilters) {
+  /**
+   * Creates a request.
+   *
+   * @param conditions the conditions for which the answer has to state the files that match wholly,
+   *     or null
+   */
+  PruningRequest(
+      IndexLocation location,
+      ScanContext context,
+      Seq<Expression> dataFilters,
+      List<Expression> conditions) {
+    this.conditions = conditions;
     this.location = location;
     this.context = context;
     this.dataFilters = dataFilters;
@@ -77,6 +90,13 @@ public final class PruningRequest {
       json.writeRawValue(condition);
     }
     json.writeEndArray();
+    if (conditions != null) {
+      json.writeArrayFieldStart("whole");
+      for (Expression condition : conditions) {
+        ExpressionEncoder.write(json, condition, evaluator);
+      }
+      json.writeEndArray();
+    }
     json.writeEndObject();
     json.close();
     return text.toString();

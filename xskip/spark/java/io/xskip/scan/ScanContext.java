@@ -7,6 +7,7 @@ import io.xskip.location.IndexLocation;
 import io.xskip.read.ReadProfile;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -14,6 +15,8 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** An indexed relation of a query: its indexes, how its files are read, and conditions on it. */
 public final class ScanContext {
+  private static final List<String> COUNTED_FORMATS = Arrays.asList("parquet", "avro", "orc");
+
   private final SkippingSettings settings;
 
   /** The settings of the session that runs the query, which can change before Spark reads. */
@@ -116,6 +119,17 @@ public final class ScanContext {
   /** Returns the encoded conditions that Spark does not pass to the scan. */
   public List<String> conditions() {
     return conditions;
+  }
+
+  /**
+   * Returns whether the query finds all records of the files: in these formats, only settings that
+   * pass over files make it find fewer.
+   */
+  public boolean readsAllRecords() {
+    return COUNTED_FORMATS.contains(profile.format())
+        && !conf.ignoreCorruptFiles()
+        && !conf.ignoreMissingFiles()
+        && !profile.passesOverFiles();
   }
 
   /** Returns a new evaluator that contains the expressions of the conditions. */

@@ -2,6 +2,9 @@ package io.xskip.scan;
 
 import io.xskip.common.Failures;
 import io.xskip.connection.CallbackExecutor;
+import io.xskip.snapshot.FileFacts;
+import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -22,6 +25,7 @@ public final class ScanListing {
   private final boolean isSized;
   private final long fullSize;
   private final boolean isKept;
+  private final FileSelection selection;
   private Listed latest = null;
   private long size = UNKNOWN;
 
@@ -34,11 +38,65 @@ public final class ScanListing {
    */
   public ScanListing(
       ScanContext context, FileIndex index, boolean isSized, long fullSize, boolean isKept) {
+    this(context, index, isSized, fullSize, isKept, null);
+  }
+
+  private ScanListing(
+      ScanContext context,
+      FileIndex index,
+      boolean isSized,
+      long fullSize,
+      boolean isKept,
+      FileSelection selection) {
     this.context = context;
     this.index = index;
     this.isSized = isSized;
     this.fullSize = fullSize;
     this.isKept = isKept;
+    this.selection = selection;
+  }
+
+  /** Returns a listing with only the files of a selection, as long as they have not changed. */
+  public synchronized ScanListing selecting(FileSelection selection) {
+    ScanListing selected = new ScanListing(context, index, isSized, fullSize, isKept, selection);
+    selected.latest = latest;
+    return selected;
+  }
+
+  /** Returns whether a rewrite has selected files. */
+  public boolean hasSelection() {
+    return selection != null;
+  }
+
+  /** Returns whether another listing has the same selection, or neither has one. */
+  public boolean selectsAs(ScanListing other) {
+    return Objects.equals(selection, other.selection);
+  }
+
+  /**
+   * Returns what the indexes say of the files that the query will read, or null if they say
+   * nothing.
+   *
+   * @param conditions the conditions on the rows of the relation
+   */
+  public synchronized FileFacts facts(List<Expression> conditions) {
+    if (context.locations().size() != 1) { // some answers would know nothing of other files
+      return null;
+    }
+    boolean isPlanned = beginPlanning();
+    try {
+      ListingFilters filters = CallbackExecutor.isInCallback() ? null : context.filters();
+      String profile = filters == null ? null : profile();
+      if (profile == null) {
+        return null;
+      }
+      ScanPruner files = ScanPruner.plan(context, index, filters, conditions);
+      latest = new Listed(filters, profile, files);
+      size = UNKNOWN;
+      return files.facts();
+    } finally {
+      endPlanning(isPlanned);
+    }
   }
 
   /** A listing, with the filters and the read profile that it depends on. */
@@ -64,13 +122,13 @@ public final class ScanListing {
     ListingFilters filters = new ListingFilters(partitionFilters, dataFilters);
     String profile = latest != null || isKept ? profile() : null;
     if (profile == null) {
-      return ScanPruner.list(context, index, filters).result();
+      return ScanPruner.list(context, index, filters, selection).result();
     }
     if (latest != null && latest.isOf(filters, profile)) {
-      latest.files.record();
+      latest.files.record(selection);
       return latest.files.result();
     }
-    ScanPruner files = ScanPruner.list(context, index, filters);
+    ScanPruner files = ScanPruner.list(context, index, filters, selection);
     if (isKept) {
       latest = new Listed(filters, profile, files);
     }
@@ -100,19 +158,32 @@ public final class ScanListing {
   }
 
   private long prunedSize() {
-    boolean isPlanned = Explanation.current() == null && !Explanation.isExecuting();
-    if (isPlanned) {
-      Explanation.begin(PLANNING);
+    if (selection != null) {
+      return selection.bytes();
     }
+    boolean isPlanned = beginPlanning();
     try {
       return listedSize();
     } catch (Throwable t) { // the listing of the query fails in the same way, and reports it
       Failures.logDebug("the size of a listing", t);
       return UNKNOWN;
     } finally {
-      if (isPlanned) {
-        Explanation.end();
-      }
+      endPlanning(isPlanned);
+    }
+  }
+
+  /** Begins a listing for a query that may not run, and returns whether it has to be ended. */
+  private static boolean beginPlanning() {
+    boolean isPlanned = Explanation.current() == null && !Explanation.isExecuting();
+    if (isPlanned) {
+      Explanation.begin(PLANNING);
+    }
+    return isPlanned;
+  }
+
+  private static void endPlanning(boolean isPlanned) {
+    if (isPlanned) {
+      Explanation.end();
     }
   }
 
@@ -127,7 +198,7 @@ public final class ScanListing {
       return UNKNOWN;
     }
     if (latest == null || !latest.isOf(filters, profile)) {
-      latest = new Listed(filters, profile, ScanPruner.plan(context, index, filters));
+      latest = new Listed(filters, profile, ScanPruner.plan(context, index, filters, null));
     }
     return latest.files.sizeInBytes();
   }

@@ -8,12 +8,14 @@ import io.xskip.location.IndexLocation;
 import io.xskip.protocol.Answer;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
+import io.xskip.snapshot.FileFacts;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.Snapshots;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -28,6 +30,9 @@ public final class ScanPruner {
   private final ScanContext context;
   private final FileIndex index;
   private final ListingFilters filters;
+
+  /** The conditions for which the answers state the files that match wholly, or null. */
+  private final List<Expression> conditions;
 
   /**
    * The listing, without the files that the answers so far rule out. Null before the first answer
@@ -48,10 +53,15 @@ public final class ScanPruner {
   /** Why a query in strict mode fails, or null. */
   private String refusal = null;
 
-  private ScanPruner(ScanContext context, FileIndex index, ListingFilters filters) {
+  /** The latest answer, or null. */
+  private PruningAnswer answer = null;
+
+  private ScanPruner(
+      ScanContext context, FileIndex index, ListingFilters filters, List<Expression> conditions) {
     this.context = context;
     this.index = index;
     this.filters = filters;
+    this.conditions = conditions;
   }
 
   /** Returns whether the indexes can rule out files of a scan with filters. */
@@ -61,16 +71,24 @@ public final class ScanPruner {
   }
 
   /** Lists the files of an index that a scan reads, and records what the indexes rule out. */
-  static ScanPruner list(ScanContext context, FileIndex index, ListingFilters filters) {
-    ScanPruner pruner = plan(context, index, filters);
-    pruner.record();
+  static ScanPruner list(
+      ScanContext context, FileIndex index, ListingFilters filters, FileSelection selection) {
+    ScanPruner pruner =
+        plan(context, index, filters, selection == null ? null : selection.conditions());
+    pruner.record(selection);
     return pruner;
   }
 
-  /** Lists the files of an index that a scan reads, for a query that may not run. */
-  static ScanPruner plan(ScanContext context, FileIndex index, ListingFilters filters) {
-    ScanPruner pruner = new ScanPruner(context, index, filters);
-    if (canPrune(context, filters)) {
+  /**
+   * Lists the files of an index that a scan reads, for a query that may not run.
+   *
+   * @param conditions the conditions for which {@link #facts} is asked, or null
+   */
+  static ScanPruner plan(
+      ScanContext context, FileIndex index, ListingFilters filters, List<Expression> conditions) {
+    ScanPruner pruner = new ScanPruner(context, index, filters, conditions);
+    boolean hasQuestion = conditions != null && HookState.isActive();
+    if (hasQuestion || canPrune(context, filters)) {
       pruner.prune();
     } else {
       pruner.listing = pruner.allFiles();
@@ -89,17 +107,27 @@ public final class ScanPruner {
     if (!HookState.isActive()) {
       return null;
     }
-    ScanPruner pruner = plan(context, index, filters);
+    ScanPruner pruner = plan(context, index, filters, null);
     pruner.log();
     return pruner.records;
   }
 
-  /** Records the listing, the first time that a query reads its files. */
-  void record() {
+  /** Returns what the indexes say of the files of the listing, or null if they say nothing. */
+  FileFacts facts() {
+    return answer == null ? null : answer.facts(listing, context.profile().partitionSchema());
+  }
+
+  /**
+   * Records the listing, the first time that a query reads its files.
+   *
+   * @param selection the files that suffice, or null for all
+   */
+  void record(FileSelection selection) {
     if (isRecorded) {
       return;
     }
     isRecorded = true;
+    select(selection);
     if (!isPruned) {
       context.setLatest(Collections.<ScanRecord>emptyList());
       return;
@@ -112,6 +140,17 @@ public final class ScanPruner {
       ScanLog.addUsed(records);
     }
     publish();
+  }
+
+  private void select(FileSelection selection) {
+    Seq<PartitionDirectory> selected = selection == null ? null : selection.in(listing);
+    if (selected == null) {
+      return;
+    }
+    if (records.size() == 1) {
+      records.set(0, ((ScanRecord) records.get(0)).selecting(selection));
+    }
+    listing = selected;
   }
 
   private void log() {
@@ -191,7 +230,7 @@ public final class ScanPruner {
 
   private void applyAnswer(IndexLocation location) throws Throwable {
     long start = System.nanoTime();
-    PruningRequest request = new PruningRequest(location, context, filters.dataFilters);
+    PruningRequest request = new PruningRequest(location, context, filters.dataFilters, conditions);
     byte[] bytes = request.send();
     long received = System.nanoTime();
     Answer parsed = Answer.parse(bytes);
@@ -200,7 +239,7 @@ public final class ScanPruner {
       return;
     }
     FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-    PruningAnswer answer = PruningAnswer.of(parsed, snapshot, location.names());
+    answer = PruningAnswer.of(parsed, snapshot, location.names());
     if (listing == null) {
       listing =
           ((IndexedFileIndex) index)

@@ -26,6 +26,11 @@ public final class ScanRecord implements Json.Value {
   private final long filterNanos;
   private final boolean evaluated;
 
+  /** The name of the rewrite that leaves out files that indexes keep, or an empty text. */
+  private final String rewrite;
+
+  private final long unneeded;
+
   /** The files of the listing, or null after {@link #forgetFiles}. */
   private volatile ListedFiles files;
 
@@ -61,13 +66,17 @@ public final class ScanRecord implements Json.Value {
     this.evaluated = evaluated;
     this.query = currentQuery();
     this.session = session;
+    rewrite = "";
+    unneeded = 0;
   }
 
-  private ScanRecord(ScanRecord other, String query) {
+  private ScanRecord(ScanRecord other, String query, long[] counts, String rewrite, long unneeded) {
     id = other.id;
     root = other.root;
     format = other.format;
-    counts = other.counts;
+    this.counts = counts;
+    this.rewrite = rewrite;
+    this.unneeded = unneeded;
     indexes = other.indexes;
     files = other.files;
     requestNanos = other.requestNanos;
@@ -79,7 +88,15 @@ public final class ScanRecord implements Json.Value {
 
   /** Returns the record as one of the query of the current thread. */
   ScanRecord ofPresentQuery() {
-    return new ScanRecord(this, currentQuery());
+    return new ScanRecord(this, currentQuery(), counts, rewrite, unneeded);
+  }
+
+  /** Returns the record of a scan that reads only the files of a selection. */
+  ScanRecord selecting(FileSelection selection) {
+    long[] selected = (long[]) counts.clone();
+    selected[3] = selection.count();
+    selected[4] = selection.bytes();
+    return new ScanRecord(this, query, selected, selection.reason(), kept() - selection.count());
   }
 
   private static String currentQuery() {
@@ -165,6 +182,8 @@ public final class ScanRecord implements Json.Value {
     json.writeNumberField("request_ms", requestNanos / NANOS_PER_MILLI);
     json.writeNumberField("filter_ms", filterNanos / NANOS_PER_MILLI);
     json.writeBooleanField("evaluated", evaluated);
+    json.writeStringField("rewrite", rewrite);
+    json.writeNumberField("unneeded", unneeded);
     json.writeEndObject();
   }
 }

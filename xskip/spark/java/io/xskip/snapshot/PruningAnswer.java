@@ -4,12 +4,14 @@ import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.RootNames;
 import io.xskip.protocol.Answer;
 import io.xskip.protocol.FileTable;
+import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
@@ -178,6 +180,33 @@ public final class PruningAnswer {
     }
   }
 
+  /**
+   * Returns what the answer says of the files of a listing, or null if it says nothing.
+   *
+   * @param schema the partition columns of the listing
+   */
+  public FileFacts facts(Seq<PartitionDirectory> directories, StructType schema) {
+    if (snapshot == null || !bits.hasFacts(snapshot.count())) {
+      return null;
+    }
+    FileFacts facts = new FileFacts(directories);
+    int position = 0;
+    int last = -1;
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      int partition = partition(directory.values(), schema);
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        int ordinal = snapshot.ordinal(file.fileStatus(), last + 1, names);
+        last = ordinal;
+        boolean isKnown = ordinal != FileOrdinals.UNKNOWN && !isMoved(ordinal, partition);
+        if (isKnown) {
+          facts.set(position, bits.isWhole(ordinal), bits.rows(ordinal));
+        }
+        position++;
+      }
+    }
+    return facts;
+  }
+
   /** Returns the ordinal of a file of a listing, see {@link FileSnapshot#ordinal}. */
   private int ordinal(FileOrdinals ordinals, int i, FileStatus file) {
     if (snapshot == null) {
@@ -197,9 +226,11 @@ public final class PruningAnswer {
    *     file
    */
   private boolean reads(int ordinal, int partition) {
-    boolean isKnown = ordinal != FileOrdinals.UNKNOWN;
-    boolean isMoved =
-        isKnown && bits.usesPartitions() && snapshot.partitionOf(ordinal) != partition;
-    return !isKnown || isMoved || !bits.skips(ordinal);
+    return ordinal == FileOrdinals.UNKNOWN || isMoved(ordinal, partition) || !bits.skips(ordinal);
+  }
+
+  /** Returns whether the query lists a file with other partition values than the snapshot. */
+  private boolean isMoved(int ordinal, int partition) {
+    return bits.usesPartitions() && snapshot.partitionOf(ordinal) != partition;
   }
 }

@@ -1,0 +1,82 @@
+"""Facts about files beyond "skip", and metadata that contradict themselves."""
+
+from __future__ import annotations
+
+import weakref
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from xskip.engine.decision import Evidence
+from xskip.engine.planning import file_facts
+from xskip.engine.ports import NoFunctions
+from xskip.engine.selection import Selection
+from xskip.expressions import Column, Comparison, Op
+from xskip.indexes import MinMax
+from xskip.metadata.data_files import DataFiles
+from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.protocol.answer import Section
+from xskip.pruning.translate import IndexCatalog
+from xskip.types.datatypes import arrow_type
+
+A = Column(("a",), "int")
+DEFINITION = IndexDefinition("minmax", ("a",), types=("int",))
+STORAGE = MinMax("a").storage(["int"])
+
+
+class Files:
+    """A snapshot of files with bounds, numbers of rows and numbers of NULLs."""
+
+    def __init__(self, *files: tuple[tuple[int | None, int | None] | None, int | None, int | None]) -> None:
+        bounds = [each and {"min": each[0], "max": each[1]} for each, _, _ in files]
+        values = pa.array(bounds, arrow_type(STORAGE))
+        names = pa.array([f"/f{i}" for i in range(len(files))])
+        numbers = pa.array([1] * len(files))
+        self.table = MetadataTable(
+            DataFiles(names, numbers, numbers), indexes={DEFINITION.key: IndexColumn(DEFINITION, STORAGE, values)}
+        )
+        rows, nulls = (pa.array([each[i] for each in files], pa.int64()) for i in (1, 2))
+        self.recorded = FileCounts(rows, {"a": nulls})
+
+    def counts(self) -> FileCounts:
+        return self.recorded
+
+    def load_proven(self, wanted: object, profile: object) -> MetadataTable:
+        return self.table
+
+
+@pytest.mark.parametrize(
+    ("file", "skip", "is_whole"),
+    [
+        (((6, 9), 3, 0), False, True),
+        (((6, 9), 3, 1), False, False),
+        (((6, 9), 3, None), False, False),
+        (((6, 9), None, 0), False, False),
+        (((4, 9), 3, 0), False, False),
+        (((9, 6), 3, 0), False, False),
+        ((None, 3, 0), False, False),
+        (((None, None), 0, 0), True, True),
+        (((None, None), 3, 0), True, False),
+        (((6, 9), 3, 4), False, False),
+        (((6, 9), -3, 0), False, False),
+    ],
+)
+def test_which_files_match_wholly(
+    file: tuple[tuple[int | None, int | None] | None, int | None, int | None], *, skip: bool, is_whole: bool
+) -> None:
+    """[PRU-CO-5]"""
+    snapshot = cast(Snapshot, Files(file))
+    predicate = Comparison(Op.GT, A, 5)
+    catalog = IndexCatalog(((DEFINITION, STORAGE),))
+    evidence = Evidence(Selection.of(predicate, catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
+    facts = file_facts(predicate, evidence, snapshot, np.array([skip]))
+    assert facts.whole.tolist() == [is_whole]
+    known = file[1] is not None and file[1] >= 0
+    assert facts.rows.to_pylist() == [file[1] if known else -1]
+    assert facts.sections[Section.ROWS] == facts.rows.to_pylist()[0].to_bytes(8, "little", signed=True)
+    assert facts.sections[Section.WHOLE] == bytes([is_whole])
