@@ -28,6 +28,7 @@ __all__ = [
     "HISTORY",
     "HISTORY_DAYS",
     "JOB_FILES",
+    "LIMIT",
     "LOCATION",
     "METADATA_BYTES",
     "PLACES",
@@ -248,6 +249,10 @@ STATISTICS = Setting(
     "spark.xskip.planning.statistics", default=True, read=_flag, expected=_FLAG,
     meaning="Spark plans joins by the size of the files that are left, and not by that of all files",
 )  # fmt: skip
+LIMIT = Setting(
+    "spark.xskip.planning.limit", default=True, read=_flag, expected=_FLAG,
+    meaning="LIMIT reads files that match wholly until they have enough rows, and no other file",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -261,9 +266,9 @@ CLASSES = Setting(
 SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
-        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, JOB_FILES,
-        METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
-        DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
+        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT,
+        JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY,
+        PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 

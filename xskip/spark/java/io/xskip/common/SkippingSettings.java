@@ -53,6 +53,7 @@ public final class SkippingSettings {
   // whether queries only count the files that they would skip, and read no indexed file
   public boolean evaluate;
   public final boolean statistics; // whether sizes of relations are those of the files left
+  public final boolean limit; // whether LIMIT leaves out files that it does not need
   public final String jobFiles; // unparsed: Python reads it
 
   public SkippingSettings(Object session) throws Exception {
@@ -65,6 +66,7 @@ public final class SkippingSettings {
     strict = flag(conf, "strict", false);
     evaluate = flag(conf, "evaluate", false);
     statistics = flag(conf, "planning.statistics", true);
+    limit = flag(conf, "planning.limit", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
   }
 

@@ -23,8 +23,12 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
   private final List<Rewrite> rewrites;
   private final PlanExpressions subqueries = new PlanExpressions(this);
 
+  /** The rewrites of a plan whose relations have skipping file indexes; null if there are none. */
+  private final Rewrites ofFiles;
+
   public Rewrites(SkippingSettings settings) {
     this.settings = settings;
+    ofFiles = new Rewrites(settings, Arrays.asList(new Rewrite[] {new LimitRewrite()}));
     IndexedRelations relations = new IndexedRelations(settings);
     rewrites =
         Arrays.asList(
@@ -35,9 +39,18 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
             });
   }
 
+  private Rewrites(SkippingSettings settings, List<Rewrite> rewrites) {
+    this.settings = settings;
+    this.rewrites = rewrites;
+    ofFiles = null;
+  }
+
   /** Rewrites the relations of a plan, and those of the plans in its expressions. */
   public LogicalPlan rewritePlan(LogicalPlan plan) {
     LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
+    if (settings.limit && !settings.evaluate) {
+      rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
+    }
     return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())
         ? (LogicalPlan) rewritten.transformAllExpressions(subqueries)
         : rewritten;

@@ -1,0 +1,86 @@
+package io.xskip.rule;
+
+import io.xskip.scan.FileSelection;
+import io.xskip.shims.SparkCompat;
+import io.xskip.snapshot.FileFacts;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * Rewrites LIMIT over a relation: files all of whose rows match are read until they have enough
+ * rows, and no other file [PLN-LM].
+ */
+final class LimitRewrite implements Rewrite {
+  private static final String NAME = "limit";
+
+  @Override
+  public boolean matches(LogicalPlan node) {
+    return node instanceof LocalLimit
+        && ((LocalLimit) node).limitExpr() instanceof Literal
+        && RelationChain.of(((LocalLimit) node).child()) != null;
+  }
+
+  @Override
+  public LogicalPlan rewrite(LogicalPlan node) throws Exception {
+    LocalLimit limit = (LocalLimit) node;
+    Object rows = ((Literal) limit.limitExpr()).value();
+    RelationChain chain = RelationChain.of(limit.child());
+    List<Expression> conditions = chain.conditions();
+    FileFacts facts =
+        rows instanceof Integer && conditions != null ? chain.facts(conditions) : null;
+    List<Integer> chosen = facts == null ? null : choose(facts, ((Integer) rows).intValue());
+    if (chosen == null || chosen.size() == facts.count()) {
+      return node;
+    }
+    FileSelection selection = new FileSelection(NAME, conditions);
+    for (Integer position : chosen) {
+      selection.add(facts, position.intValue());
+    }
+    return (LogicalPlan) SparkCompat.exchange(limit, limit.child(), chain.selecting(selection));
+  }
+
+  /** Returns the positions of as few files as have enough matching rows, or null without them. */
+  private static List<Integer> choose(final FileFacts facts, int limit) {
+    List<Integer> whole = new ArrayList<>();
+    int smallest = -1;
+    long sum = 0;
+    for (int i = 0; i < facts.count(); i++) {
+      if (!facts.isWhole(i) || facts.rows(i) == 0) {
+        continue;
+      }
+      whole.add(Integer.valueOf(i));
+      sum += facts.rows(i);
+      boolean isSmaller = smallest < 0 || facts.file(i).getLen() < facts.file(smallest).getLen();
+      if (facts.rows(i) >= limit && isSmaller) {
+        smallest = i;
+      }
+    }
+    if (sum < limit) {
+      return null;
+    }
+    List<Integer> chosen = new ArrayList<>();
+    if (smallest >= 0) {
+      chosen.add(Integer.valueOf(smallest));
+      return chosen;
+    }
+    whole.sort(
+        new Comparator<Object>() {
+          @Override
+          public int compare(Object one, Object other) {
+            return Long.compare(
+                facts.rows(((Integer) other).intValue()), facts.rows(((Integer) one).intValue()));
+          }
+        });
+    long rows = 0;
+    for (int i = 0; rows < limit; i++) {
+      chosen.add((Integer) whole.get(i));
+      rows += facts.rows(((Integer) whole.get(i)).intValue());
+    }
+    return chosen;
+  }
+}

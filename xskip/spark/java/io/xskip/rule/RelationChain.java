@@ -1,0 +1,166 @@
+package io.xskip.rule;
+
+import io.xskip.catalyst.NodeReplacement;
+import io.xskip.catalyst.Subqueries;
+import io.xskip.scan.FileSelection;
+import io.xskip.scan.ListingPreview;
+import io.xskip.scan.SkippingIndex;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
+import io.xskip.snapshot.FileFacts;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
+import scala.Option;
+import scala.Product;
+import scala.Tuple3;
+import scala.collection.immutable.Seq;
+
+/**
+ * A relation with a skipping file index below projections and filters, all of which Spark evaluates
+ * in any order.
+ */
+final class RelationChain {
+  private final LogicalPlan plan;
+  private final LogicalPlan relation;
+  private final SkippingIndex index;
+
+  /** The conjuncts of all filters, on the columns of the relation. */
+  private final List<Expression> filters;
+
+  private RelationChain(
+      LogicalPlan plan, LogicalPlan relation, SkippingIndex index, List<Expression> filters) {
+    this.plan = plan;
+    this.relation = relation;
+    this.index = index;
+    this.filters = filters;
+  }
+
+  /** Returns the chain that a plan is, or null if it is none. */
+  static RelationChain of(LogicalPlan plan) {
+    Option<?> operation = PhysicalOperation$.MODULE$.unapply(plan);
+    if (operation.isEmpty()) {
+      return null;
+    }
+    Tuple3<?, ?, ?> parts = (Tuple3<?, ?, ?>) operation.get();
+    LogicalPlan relation = (LogicalPlan) parts._3();
+    Object index = indexOf(relation);
+    return index instanceof SkippingIndex
+        ? new RelationChain(
+            plan,
+            relation,
+            (SkippingIndex) index,
+            (List<Expression>) Scala.list((Seq<Expression>) parts._2()))
+        : null;
+  }
+
+  /** Returns the file index of a relation of either data source API, or null. */
+  private static Object indexOf(LogicalPlan relation) {
+    if (relation instanceof LogicalRelation) {
+      Object source = ((LogicalRelation) relation).relation();
+      return source instanceof HadoopFsRelation ? ((HadoopFsRelation) source).location() : null;
+    }
+    if (relation instanceof DataSourceV2ScanRelation) {
+      Object scan = ((DataSourceV2ScanRelation) relation).scan();
+      return scan instanceof FileScan && !hasAggregates((FileScan) scan)
+          ? ((FileScan) scan).fileIndex()
+          : null;
+    }
+    return null;
+  }
+
+  /** Returns whether a scan returns aggregates of its files instead of their rows. */
+  private static boolean hasAggregates(FileScan scan) {
+    scala.collection.Iterator<?> elements = ((Product) scan).productIterator();
+    while (elements.hasNext()) {
+      Object element = elements.next();
+      if (element instanceof Option
+          && !((Option<?>) element).isEmpty()
+          && ((Option<?>) element).get() instanceof Aggregation) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Returns the conditions on the rows of the files that Spark lists; null if they can have other
+   * values when the query runs.
+   */
+  List<Expression> conditions() {
+    List<Expression> conditions = new ArrayList<>();
+    for (Expression filter : filters) {
+      if (!filter.deterministic() || Subqueries.isIn(filter)) {
+        return null;
+      }
+      if (!isOnPartitions(filter)) { // Spark lists only partitions that satisfy the others
+        conditions.add(filter);
+      }
+    }
+    return conditions;
+  }
+
+  private boolean isOnPartitions(Expression filter) {
+    List<String> names = Arrays.asList(index.delegate().partitionSchema().fieldNames());
+    scala.collection.Iterator<Attribute> columns = filter.references().iterator();
+    boolean hasColumn = false;
+    while (columns.hasNext()) {
+      hasColumn = true;
+      if (!names.contains(((Attribute) columns.next()).name())) {
+        return false;
+      }
+    }
+    return hasColumn && relation instanceof LogicalRelation;
+  }
+
+  /**
+   * Returns what the indexes say of the files that the query reads, or null if the numbers of rows
+   * that they know need not be those that the query finds, or if files are selected already.
+   */
+  FileFacts facts(List<Expression> conditions) throws Exception {
+    if (index.listing().hasSelection() || !index.context().readsAllRecords()) {
+      return null;
+    }
+    if (relation instanceof LogicalRelation) {
+      HadoopFsRelation source = (HadoopFsRelation) ((LogicalRelation) relation).relation();
+      index
+          .context()
+          .setPreview(
+              new ListingPreview.OfRelation(
+                  index.context(), index.delegate(), plan, source.sparkSession()));
+    }
+    return index.listing().facts(conditions);
+  }
+
+  /** Returns the plan with a relation that reads only the files of a selection. */
+  LogicalPlan selecting(FileSelection selection) throws Exception {
+    LogicalPlan selected;
+    if (relation instanceof LogicalRelation) {
+      HadoopFsRelation source = (HadoopFsRelation) ((LogicalRelation) relation).relation();
+      HadoopFsRelation rewritten =
+          SparkCompat.withIndex(
+              source, ((SkippingFileIndex) index).selecting(selection), source.partitionSchema());
+      selected = (LogicalPlan) SparkCompat.exchange(relation, source, rewritten);
+    } else {
+      FileScan scan = (FileScan) ((DataSourceV2ScanRelation) relation).scan();
+      Object[] elements =
+          SparkCompat.elements(
+              (Product) scan, index, ((SkippingV2FileIndex) index).selecting(selection));
+      Object rewritten = SparkCompat.newInstance(scan.getClass(), elements);
+      if (rewritten == null) {
+        return plan;
+      }
+      selected = (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);
+    }
+    return (LogicalPlan) plan.transformDown(new NodeReplacement(relation, selected));
+  }
+}
