@@ -31,7 +31,7 @@ from xskip import (
     TokenBloom,
     ValueList,
 )
-from xskip.spark.bridge.packed_values import Packed
+from xskip.protocol.packed_values import Packed
 from xskip.spark.bridge.queries import QueryCalls
 from xskip.spark.catalyst import evaluator
 

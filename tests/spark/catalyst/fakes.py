@@ -7,8 +7,8 @@ from typing import cast
 
 import pyarrow.compute as pc
 
+from xskip.protocol.packed_values import Packed, pack, unpack
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.packed_values import Packed, pack, unpack
 
 
 class FakeEvaluation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xskip.spark.bridge.packed_values import Packed
+from xskip.protocol.packed_values import Packed
 from xskip.spark.catalyst.evaluator import EvaluationCache
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xskip.protocol.packed_values import numbers_in
 from xskip.spark.bridge.java_arrays import string_array
-from xskip.spark.bridge.packed_values import numbers_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.protocol.file_table import Pieces
+from xskip.protocol.packed_values import Packed
 from xskip.protocol.scan_records import ExecutedScan, Explanation, QueryRecord, ScanRecord, SessionTotals
-from xskip.spark.bridge.packed_values import Packed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.operands import Evaluate, Evaluated
+from xskip.protocol.packed_values import Packed, pack, parted, unpack
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
 from xskip.spark.catalyst.canonical_form import form_of
 from xskip.types.datatypes import arrow_type
 

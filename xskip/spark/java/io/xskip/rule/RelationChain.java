@@ -46,6 +46,7 @@ final class RelationChain {
   }
 
   /** Returns the chain that a plan is, or null if it is none. */
+  @SuppressWarnings("unchecked")
   static RelationChain of(LogicalPlan plan) {
     Option<?> operation = PhysicalOperation$.MODULE$.unapply(plan);
     if (operation.isEmpty()) {

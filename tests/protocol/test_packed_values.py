@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.metadatastore.samples import VALUES, array_of
 from tests.spark.java_classes import JavaClasses
-from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
+from xskip.protocol.packed_values import Packed, pack, parted, unpack
 from xskip.types.datatypes import arrow_type
 
 
