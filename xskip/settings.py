@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from xskip.errors import SettingError
 
 __all__ = [
+    "AGGREGATES",
     "BYTES_PER_FILE",
     "CHUNK_BYTES",
     "CHUNK_FILES",
@@ -253,6 +254,10 @@ LIMIT = Setting(
     "spark.xskip.planning.limit", default=True, read=_flag, expected=_FLAG,
     meaning="LIMIT reads files that match wholly until they have enough rows, and no other file",
 )  # fmt: skip
+AGGREGATES = Setting(
+    "spark.xskip.planning.aggregates", default=True, read=_flag, expected=_FLAG,
+    meaning="metadata answer counts, minimums and maximums of files that match wholly",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -267,8 +272,8 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT,
-        JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY,
-        PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
+        AGGREGATES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
+        FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 

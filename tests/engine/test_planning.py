@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from typing import cast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from xskip.engine.decision import Evidence
-from xskip.engine.planning import file_facts
+from xskip.engine.planning import column_facts, file_facts
 from xskip.engine.ports import NoFunctions
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
+from xskip.expressions.predicate import Constant
 from xskip.indexes import MinMax
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
@@ -32,13 +35,14 @@ STORAGE = MinMax("a").storage(["int"])
 class Files:
     """A snapshot of files with bounds, numbers of rows and numbers of NULLs."""
 
-    def __init__(self, *files: tuple[tuple[int | None, int | None] | None, int | None, int | None]) -> None:
+    def __init__(self, *files: tuple[tuple[Any, Any] | None, int | None, int | None], kind: str = "int") -> None:
+        definition, storage = replace(DEFINITION, types=(kind,)), MinMax("a").storage([kind])
         bounds = [each and {"min": each[0], "max": each[1]} for each, _, _ in files]
-        values = pa.array(bounds, arrow_type(STORAGE))
+        values = pa.array(bounds, arrow_type(storage))
         names = pa.array([f"/f{i}" for i in range(len(files))])
         numbers = pa.array([1] * len(files))
         self.table = MetadataTable(
-            DataFiles(names, numbers, numbers), indexes={DEFINITION.key: IndexColumn(DEFINITION, STORAGE, values)}
+            DataFiles(names, numbers, numbers), indexes={DEFINITION.key: IndexColumn(definition, storage, values)}
         )
         rows, nulls = (pa.array([each[i] for each in files], pa.int64()) for i in (1, 2))
         self.recorded = FileCounts(rows, {"a": nulls})
@@ -46,8 +50,9 @@ class Files:
     def counts(self) -> FileCounts:
         return self.recorded
 
-    def load_proven(self, wanted: object, profile: object) -> MetadataTable:
-        return self.table
+    def load_proven(self, wanted: Iterable[object], profile: object) -> MetadataTable:
+        kept = {key: column for key, column in self.table.indexes.items() if key in wanted}
+        return replace(self.table, indexes=kept)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +85,37 @@ def test_which_files_match_wholly(
     assert facts.rows.to_pylist() == [file[1] if known else -1]
     assert facts.sections[Section.ROWS] == facts.rows.to_pylist()[0].to_bytes(8, "little", signed=True)
     assert facts.sections[Section.WHOLE] == bytes([is_whole])
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "rows", "nulls", "states"),
+    [
+        ("int", (6, 9), 3, 0, (0, 0)),
+        ("int", (6, 9), None, None, (0, 0)),
+        ("int", (9, 6), 3, 0, (2, 2)),
+        ("int", (6, None), 3, 0, (2, 2)),
+        ("int", (None, None), 3, 3, (1, 1)),
+        ("int", (None, None), None, None, (1, 1)),
+        ("int", (None, None), 3, 1, (2, 2)),
+        ("int", (6, 9), 3, 3, (2, 2)),
+        ("int", None, 3, 0, (2, 2)),
+        ("double", (-1.5, -0.0), 3, 0, (0, 3)),
+        ("double", (0.0, float("nan")), 3, 0, (3, 0)),
+    ],
+)
+def test_states_of_bounds(
+    kind: str, bounds: tuple[Any, Any] | None, rows: int | None, nulls: int | None, states: tuple[int, int]
+) -> None:
+    """[JVM-AN-4]"""
+    snapshot = cast(Snapshot, Files((bounds, rows, nulls), kind=kind))
+    catalog = IndexCatalog(((replace(DEFINITION, types=(kind,)), MinMax("a").storage([kind])),))
+    evidence = Evidence(
+        Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
+    )
+    counted = pa.array([-1 if rows is None else rows])
+    (facts,) = column_facts([Column(("a",), kind)], evidence, snapshot, counted)
+    assert facts.nulls.to_pylist() == [-1 if nulls is None else nulls]
+    assert (*facts.low.states, *facts.high.states) == states
+    assert facts.to_bytes()[:8] == facts.nulls.to_numpy().astype("<i8").tobytes()
+    (other,) = column_facts([Column(("b",), kind)], evidence, snapshot, counted)
+    assert (other.nulls.to_pylist(), other.low.states, other.high.states) == ([-1], b"\x02", b"\x02")

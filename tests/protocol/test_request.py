@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from xskip.expressions.operands import Column
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
-from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
+from xskip.protocol.request import FactsRequest, RequestError, RequestHeader, ScanRequest
 from xskip.settings import JOB_FILES
 
 FILTERS = [["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]
@@ -46,7 +47,7 @@ def test_every_member_becomes_a_field() -> None:
         HEADER,
         filters=FILTERS,
         filters_text=json.dumps(FILTERS),
-        conditions=None,
+        facts=None,
         format="CSV",
         options={"Header": "true"},
         settings={"spark.sql.caseSensitive": "false"},
@@ -163,3 +164,13 @@ def test_filters_with_an_object_that_the_hook_does_not_encode() -> None:
     assert not parsed(filters=[["EqualTo", ["$", ["s"], "string"], text]]).is_partly_encoded
     assert parsed(filters=[["Other", ["$", ["s"], "string"], {"?": "org.example.State"}]]).is_partly_encoded
     assert parsed().filters_text == json.dumps(FILTERS)
+
+
+def test_facts() -> None:
+    """[JVM-RQ-1]"""
+    facts = parsed(facts={"whole": FILTERS, "columns": [["$", ["A", "b"], "int"]]}).facts
+    assert facts == FactsRequest(FILTERS, (Column(("A", "b"), "int"),))
+    keys = {parsed(facts={"whole": whole, "columns": []}).cache_key() for whole in ([], FILTERS)}
+    assert len(keys | {parsed().cache_key()}) == 3
+    with pytest.raises(RequestError, match="another type"):
+        parsed(facts={"whole": 3, "columns": []})

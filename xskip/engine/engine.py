@@ -18,7 +18,7 @@ from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
-from xskip.engine.planning import FileFacts, file_facts
+from xskip.engine.planning import FileFacts, column_facts, file_facts
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
@@ -186,12 +186,15 @@ class Engine:
     def _facts(self, request: ScanRequest, evidence: Evidence, skip: Mask) -> FileFacts | None:
         """Return what a request asks of files beyond "skip"; a failure must not cost the scan its skip mask."""
         snapshot = evidence.snapshot()
-        if request.conditions is None or snapshot is None or not snapshot.is_ours:
+        if request.facts is None or snapshot is None or not snapshot.is_ours:
             return None
         catalog, functions = evidence.selection.catalog, evidence.functions
         try:
-            asked = self._platform.decode(request.conditions, functions, with_conditions=catalog.has_conditions)
-            return file_facts(asked, evidence, snapshot, skip)
+            conditions = request.facts.conditions
+            asked = self._platform.decode(conditions, functions, with_conditions=catalog.has_conditions)
+            facts = file_facts(asked, evidence, snapshot, skip)
+            columns = column_facts(request.facts.columns, evidence, snapshot, facts.rows)
+            return replace(facts, columns=columns)
         except Exception as error:  # noqa: BLE001 - only a shorter plan needs them
             _log.debug("xskip cannot tell which files match wholly: %r", error)
             return None

@@ -1,27 +1,52 @@
-"""What statistics say of files beyond "skip", for planners: which files match wholly, and how many rows they have."""
+"""What statistics say of files beyond "skip", for planners: files that match wholly, rows, bounds and NULLs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
 from xskip.engine.decision import Evidence
 from xskip.engine.selection import collect_evaluations
+from xskip.expressions.evaluate import sort_key, to_mask
+from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Predicate
-from xskip.metadata.table import PartitionKey
+from xskip.indexes.file_bounds import bounds_of_files
+from xskip.metadata.table import MetadataTable, PartitionKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
+from xskip.protocol.packed_values import Packed, pack
 from xskip.pruning.complement import complement_clause, wholly
 from xskip.pruning.prune import requirements
+from xskip.types.datatypes import arrow_type
 
-__all__ = ["FileFacts", "file_facts"]
+__all__ = ["ColumnFacts", "FileFacts", "column_facts", "file_facts"]
 
 _UNKNOWN = -1
+#: The states of a bound [JVM-AN-4]: a row has it, no row has a value, nothing is known, no row need have it.
+_VALUE, _NO_VALUE, _NOTHING, _LOOSE = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """The facts about a column in the files of a snapshot."""
+
+    #: int64, without nulls: the number of NULLs in each file; -1 if it is unknown.
+    nulls: pa.Array
+    low: Packed
+    high: Packed
+
+    def to_bytes(self) -> bytes:
+        """Return the column's part of the section."""
+        nulls = self.nulls.to_numpy().astype("<i8").tobytes()
+        bounds = (b"".join((*side[:2], struct.pack("<q", len(side.data)), side.data)) for side in (self.low, self.high))
+        return b"".join((nulls, *bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +60,14 @@ class FileFacts:
     rows: pa.Array
     #: Whether ``whole`` holds only for files with the partition values of the snapshot.
     uses_partitions: bool
+    columns: tuple[ColumnFacts, ...] = ()
 
     @property
     def sections(self) -> Mapping[Section, bytes]:
         """Return the sections of the answer."""
         rows = self.rows.to_numpy().astype("<i8")
-        return {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows.tobytes()}
+        columns = b"".join(column.to_bytes() for column in self.columns)
+        return {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows.tobytes(), Section.COLUMNS: columns}
 
 
 def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, skip: Mask) -> FileFacts:
@@ -54,9 +81,60 @@ def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, sk
     table = replace(snapshot.load_proven(needed, evidence.profile), counts=counts)
     functions = evidence.functions
     functions.evaluate(collect_evaluations(clause, table, functions))
-    is_counted = np.asarray(counts.rows.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     rows = pc.fill_null(counts.rows, _UNKNOWN)
     # no row of a file that matches wholly is ruled out: the statistics of a file with both contradict each other
-    is_sound = is_counted & ~(skip & (rows.to_numpy() > 0))
+    is_sound = to_mask(counts.rows.is_valid()) & ~(skip & (rows.to_numpy() > 0))
     uses_partitions = any(isinstance(need, PartitionKey) for need in needed)
     return FileFacts(conditions, wholly(clause, table) & is_sound, rows, uses_partitions)
+
+
+def column_facts(
+    columns: Iterable[Column], evidence: Evidence, snapshot: Snapshot, rows: pa.Array
+) -> tuple[ColumnFacts, ...]:
+    """Return the bounds and the numbers of NULLs of columns in the files of a snapshot, which have ``rows``."""
+    catalog, counts = evidence.selection.catalog, snapshot.counts().plausible()
+    found = []
+    for column in columns:
+        name = catalog.counted_column(column)
+        known = None if name is None else counts.nulls.get(name)
+        nulls = pa.array(np.full(len(rows), _UNKNOWN)) if known is None else pc.fill_null(known, _UNKNOWN)
+        key = catalog.bounds_of(column)
+        table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
+        found.append(_of_column(column, table, nulls, rows))
+    return tuple(found)
+
+
+def _of_column(column: Column, table: MetadataTable, nulls: pa.Array, rows: pa.Array) -> ColumnFacts:
+    index = next(iter(table.indexes.values()), None)
+    if index is None:
+        nothing = Packed(bytes([_NOTHING]) * len(rows), bytes(8 * len(rows)), b"")
+        return ColumnFacts(nulls, nothing, nothing)
+    if pa.types.is_struct(index.values.type):
+        low, high = (pc.struct_field(index.values, side).cast(arrow_type(column.type)) for side in (0, 1))
+    else:
+        low, high = bounds_of_files(index.values)
+    states = _states(index.values, low, high)
+    # rows without NULL have values, and NULLs have none: counts and bounds can contradict each other
+    is_filled = pc.less(nulls, rows)
+    are_counted = to_mask(pc.and_(pc.greater_equal(nulls, 0), pc.greater_equal(rows, 0)))
+    states[are_counted & (to_mask(is_filled) != (states == _VALUE))] = _NOTHING
+    return ColumnFacts(nulls, _packed(low, states), _packed(high, states))
+
+
+def _states(values: pa.Array, low: pa.Array, high: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return the state of both bounds of each file, of which either both have a value or none has one."""
+    has_low, has_high, is_known = (to_mask(each.is_valid()) for each in (low, high, values))
+    in_order = to_mask(pc.less_equal(sort_key(low), sort_key(high)))
+    states = np.full(len(values), _NOTHING, np.uint8)
+    states[is_known & ~has_low & ~has_high] = _NO_VALUE
+    states[is_known & has_low & has_high & in_order] = _VALUE
+    return states
+
+
+def _packed(side: pa.Array, states: npt.NDArray[np.uint8]) -> Packed:
+    has_value = states == _VALUE
+    packed = pack(pc.if_else(pa.array(has_value), side, pa.scalar(None, side.type)))
+    shown = states.copy()
+    if pa.types.is_floating(side.type):  # both zeros are one value, and rows can have either
+        shown[has_value & to_mask(pc.equal(side, 0.0))] = _LOOSE
+    return packed._replace(states=shown.tobytes())

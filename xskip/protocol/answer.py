@@ -26,6 +26,8 @@ class Section(IntEnum):
     RANGES = 4
     #: An int64 for each file: the number of bytes that the query needs of the file.
     SIZES = 5
+    #: The bounds and the numbers of NULLs of columns, see ``xskip.engine.planning``.
+    COLUMNS = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from xskip.errors import SettingError, XskipError
+from xskip.expressions.operands import Column
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.settings import JOB_FILES
 
-__all__ = ["RequestError", "RequestHeader", "ScanRequest"]
+__all__ = ["FactsRequest", "RequestError", "RequestHeader", "ScanRequest"]
 
 T = TypeVar("T")
 #: The mark of an object that the hook encodes only by its class (JVM-RQ-3).
@@ -41,6 +42,29 @@ class RequestError(XskipError):
 
 
 @dataclass(frozen=True, slots=True)
+class FactsRequest:
+    """What a planner asks about files."""
+
+    #: The conditions that all rows of a file that matches wholly satisfy, in the encoding of the filters.
+    conditions: Sequence[Any]
+    #: The columns of which it needs the bounds and the numbers of NULLs.
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def parse(cls, members: object) -> FactsRequest | None:
+        """Return the request in the members of a scan's request, or None."""
+        if not isinstance(members, dict) or "facts" not in members:
+            return None
+        facts = members["facts"]
+        columns = (Column(tuple(path), kind) for _, path, kind in _member(facts, "columns", list))
+        return cls(_member(facts, "whole", list), tuple(columns))
+
+    def text(self) -> str:
+        """Return a text that equal requests have."""
+        return json.dumps((self.conditions, [(column.path, column.type) for column in self.columns]))
+
+
+@dataclass(frozen=True, slots=True)
 class ScanRequest:
     """The request of a scan: which files of a dataset can the scan skip."""
 
@@ -48,9 +72,8 @@ class ScanRequest:
     #: The filters in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
     filters: Sequence[Any]
     filters_text: str
-    #: The conditions of which the answer has to state the files that match wholly, in the encoding of the filters; None
-    #: if the scan does not ask. Empty conditions hold for all rows.
-    conditions: Sequence[Any] | None
+    #: What the answer has to state of each file beside "skip"; None if nothing.
+    facts: FactsRequest | None
     #: Spark's short name of the file format, or the class of a plugin's format.
     format: str
     #: The reader options.
@@ -80,7 +103,7 @@ class ScanRequest:
                 header,
                 filters=filters,
                 filters_text=json.dumps(filters),
-                conditions=_member(members, "whole", list) if "whole" in members else None,
+                facts=FactsRequest.parse(members),
                 format=_member(members, "format", str),
                 options=_texts(members, "options"),
                 settings=_texts(members, "conf"),
@@ -103,14 +126,14 @@ class ScanRequest:
         # the profile of the build.
         others = (
             self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold,
-            self.conditions,
+            "" if self.facts is None else self.facts.text(),
         )  # fmt: skip
         return self.filters_text + json.dumps(others)
 
     @property
     def is_partly_encoded(self) -> bool:
         """Return whether the hook omits a part of the filters, so that equal encodings can stand for other filters."""
-        return _UNENCODED in self.filters_text or _UNENCODED in json.dumps(self.conditions)
+        return _UNENCODED in self.filters_text or (self.facts is not None and _UNENCODED in self.facts.text())
 
 
 _Texts = tuple[tuple[str, str], ...]

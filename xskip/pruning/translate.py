@@ -47,7 +47,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.expressions.udf import implied
 from xskip.indexes import Index, index_of
-from xskip.metadata.table import IndexDefinition, PartitionKey, Requirement
+from xskip.metadata.table import IndexDefinition, IndexKey, PartitionKey, Requirement
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
@@ -55,6 +55,8 @@ __all__ = ["IndexCatalog", "translate", "without_columns"]
 
 #: The column types for which other programs write Bloom filters.
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
+#: The index types whose metadata have the least and the greatest value, the smallest metadata first.
+_WITH_BOUNDS = ("minmax", "valuelist")
 #: The index types of the metadata format. For other index types, only a commit record states the column types.
 _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
@@ -111,6 +113,13 @@ class IndexCatalog:
             return None
         types = (dict(zip(d.columns, d.types, strict=False)).get(name) for d, _ in self.on_column(name))
         return name if column.type in types else None
+
+    def bounds_of(self, column: Column) -> IndexKey | None:
+        """Return the index with the least and the greatest value of a column of the files, or None."""
+        if self.is_partition(column.path[:1]):
+            return None
+        of_type = [d for d, s in self.on_column(self.name(column.path)) if _same_type(column, (d, s), self)]
+        return next((d.key for name in _WITH_BOUNDS for d in of_type if d.name == name), None)
 
     def on_expression(self, form: Form | None) -> list[_Described]:
         """Return the indexes on an expression that were built with the query's settings.

@@ -58,7 +58,7 @@ class ScanReport:
         How many of the kept files Spark's dynamic partition pruning left out while the query ran.
     rewrite : str
         The name of what left out more files than the indexes rule out: ``limit`` if the files that match wholly have
-        enough rows. Empty if nothing did.
+        enough rows, ``aggregate`` if metadata answer counts and bounds. Empty if nothing did.
     unneeded : int
         How many of the skipped files it left out.
     explained : tuple of FileExplanation
@@ -149,7 +149,8 @@ class ScanReport:
 
     def _unneeded(self) -> str:
         """Return what a rewrite left out."""
-        return f"{self.unneeded:,} of the skipped files can have matching rows, and the query needs none of them"
+        why = _REWRITES.get(self.rewrite, "")
+        return f"{self.unneeded:,} of the skipped files can have matching rows{why}"
 
     def _filter(self) -> str:
         """Return the filter; it is not known if no index was used."""
@@ -220,6 +221,11 @@ class ScanReport:
 
 _MAX_INDEXES = 3
 _EVALUATED = "evaluated only: the query read no data, because spark.xskip.evaluate is true"
+#: Why a query does not need files that a rewrite leaves out, by the name of the rewrite.
+_REWRITES = {
+    "limit": ", and the query needs none of them",
+    "aggregate": ", and their metadata have all that the query needs of them",
+}
 _NO_FILTER = "none that xskip can use"
 #: The most scans, and the most pictures, on one page.
 _MAX_VIEWS, _MAX_PICTURES = 100, 10

@@ -35,7 +35,7 @@ public final class PackedValues {
   private int nextByte = 0;
   private int added = 0;
 
-  PackedValues(DataType type, byte[] states, long[] numbers, byte[] bytes) {
+  public PackedValues(DataType type, byte[] states, long[] numbers, byte[] bytes) {
     this.type = type;
     this.states = states;
     this.numbers = numbers;
@@ -83,7 +83,7 @@ public final class PackedValues {
   }
 
   /** Returns a value in Catalyst's internal form; callers must get the values in order. */
-  Object get(int i) {
+  public Object get(int i) {
     if (states[i] != 0) {
       return null;
     }

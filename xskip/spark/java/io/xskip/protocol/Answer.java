@@ -19,6 +19,9 @@ public final class Answer {
   /** An int64 for each file: its number of rows, or {@link #UNKNOWN_ROWS}. */
   private static final int ROWS = 3;
 
+  /** The bounds and the numbers of NULLs of columns. */
+  private static final int COLUMNS = 6;
+
   /** The number of rows of a file for which the metadata have none. */
   public static final long UNKNOWN_ROWS = -1;
 
@@ -110,6 +113,15 @@ public final class Answer {
   /** Returns whether all rows of a file satisfy the conditions, if the answer has facts. */
   public boolean isWhole(int ordinal) {
     return Bytes.isSet(bytes, wholeStart, ordinal);
+  }
+
+  /** Returns the section of the columns, or an empty buffer. */
+  public ByteBuffer columns() {
+    int start = isPresent() ? start(COLUMNS) : -1;
+    return start < 0
+        ? ByteBuffer.allocate(0)
+        : ByteBuffer.wrap(bytes, start, buffer.getInt(start - Integer.BYTES))
+            .order(ByteOrder.LITTLE_ENDIAN);
   }
 
   /** Returns the number of rows of a file, if the answer has facts. */

@@ -1,9 +1,11 @@
 package io.xskip.rule;
 
+import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -31,13 +33,16 @@ final class LimitRewrite implements Rewrite {
     Object rows = ((Literal) limit.limitExpr()).value();
     RelationChain chain = RelationChain.of(limit.child());
     List<Expression> conditions = chain.conditions();
-    FileFacts facts =
-        rows instanceof Integer && conditions != null ? chain.facts(conditions) : null;
+    if (!(rows instanceof Integer) || conditions == null) {
+      return node;
+    }
+    FactsQuestion question = new FactsQuestion(conditions, Collections.<Expression>emptyList());
+    FileFacts facts = chain.facts(question);
     List<Integer> chosen = facts == null ? null : choose(facts, ((Integer) rows).intValue());
     if (chosen == null || chosen.size() == facts.count()) {
       return node;
     }
-    FileSelection selection = new FileSelection(NAME, conditions);
+    FileSelection selection = new FileSelection(NAME, question, false);
     for (Integer position : chosen) {
       selection.add(facts, position.intValue());
     }
@@ -55,7 +60,7 @@ final class LimitRewrite implements Rewrite {
       }
       whole.add(Integer.valueOf(i));
       sum += facts.rows(i);
-      boolean isSmaller = smallest < 0 || facts.file(i).getLen() < facts.file(smallest).getLen();
+      boolean isSmaller = smallest < 0 || facts.length(i) < facts.length(smallest);
       if (facts.rows(i) >= limit && isSmaller) {
         smallest = i;
       }

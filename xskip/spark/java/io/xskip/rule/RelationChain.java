@@ -2,6 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.catalyst.NodeReplacement;
 import io.xskip.catalyst.Subqueries;
+import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
 import io.xskip.scan.SkippingIndex;
@@ -11,8 +12,10 @@ import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -34,19 +37,22 @@ final class RelationChain {
   private final LogicalPlan relation;
   private final SkippingIndex index;
 
+  /** The output of the chain, on the columns of the relation. */
+  private final List<NamedExpression> output;
+
   /** The conjuncts of all filters, on the columns of the relation. */
   private final List<Expression> filters;
 
-  private RelationChain(
-      LogicalPlan plan, LogicalPlan relation, SkippingIndex index, List<Expression> filters) {
+  @SuppressWarnings("unchecked") // what Spark's extractor returns
+  private RelationChain(LogicalPlan plan, SkippingIndex index, Tuple3<?, ?, ?> operation) {
     this.plan = plan;
-    this.relation = relation;
     this.index = index;
-    this.filters = filters;
+    output = (List<NamedExpression>) Scala.list((Seq<NamedExpression>) operation._1());
+    filters = (List<Expression>) Scala.list((Seq<Expression>) operation._2());
+    relation = (LogicalPlan) operation._3();
   }
 
   /** Returns the chain that a plan is, or null if it is none. */
-  @SuppressWarnings("unchecked")
   static RelationChain of(LogicalPlan plan) {
     Option<?> operation = PhysicalOperation$.MODULE$.unapply(plan);
     if (operation.isEmpty()) {
@@ -56,11 +62,7 @@ final class RelationChain {
     LogicalPlan relation = (LogicalPlan) parts._3();
     Object index = indexOf(relation);
     return index instanceof SkippingIndex
-        ? new RelationChain(
-            plan,
-            relation,
-            (SkippingIndex) index,
-            (List<Expression>) Scala.list((Seq<Expression>) parts._2()))
+        ? new RelationChain(plan, (SkippingIndex) index, parts)
         : null;
   }
 
@@ -110,6 +112,23 @@ final class RelationChain {
     return conditions;
   }
 
+  /** Returns the column of the relation that an output of the chain is, or null if it is none. */
+  Attribute column(Expression expression) {
+    for (NamedExpression named : output) {
+      if (expression instanceof Attribute
+          && named.exprId().equals(((Attribute) expression).exprId())) {
+        Expression source = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
+        return source instanceof Attribute ? (Attribute) source : null;
+      }
+    }
+    return null;
+  }
+
+  /** Returns the position of a column among the partition columns, or -1. */
+  int partition(Attribute column) {
+    return Arrays.asList(index.delegate().partitionSchema().fieldNames()).indexOf(column.name());
+  }
+
   private boolean isOnPartitions(Expression filter) {
     List<String> names = Arrays.asList(index.delegate().partitionSchema().fieldNames());
     scala.collection.Iterator<Attribute> columns = filter.references().iterator();
@@ -127,7 +146,7 @@ final class RelationChain {
    * Returns what the indexes say of the files that the query reads, or null if the numbers of rows
    * that they know need not be those that the query finds, or if files are selected already.
    */
-  FileFacts facts(List<Expression> conditions) throws Exception {
+  FileFacts facts(FactsQuestion question) throws Exception {
     if (index.listing().hasSelection() || !index.context().readsAllRecords()) {
       return null;
     }
@@ -139,7 +158,7 @@ final class RelationChain {
               new ListingPreview.OfRelation(
                   index.context(), index.delegate(), plan, source.sparkSession()));
     }
-    return index.listing().facts(conditions);
+    return index.listing().facts(question);
   }
 
   /** Returns the plan with a relation that reads only the files of a selection. */

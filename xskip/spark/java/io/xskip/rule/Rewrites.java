@@ -3,6 +3,7 @@ package io.xskip.rule;
 import io.xskip.catalyst.NodeRewriter;
 import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -28,7 +29,7 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
 
   public Rewrites(SkippingSettings settings) {
     this.settings = settings;
-    ofFiles = new Rewrites(settings, Arrays.asList(new Rewrite[] {new LimitRewrite()}));
+    ofFiles = new Rewrites(settings, ofFiles(settings));
     IndexedRelations relations = new IndexedRelations(settings);
     rewrites =
         Arrays.asList(
@@ -37,6 +38,17 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
               new RelationRewrite(relations),
               new PythonFilterRewrite(relations)
             });
+  }
+
+  private static List<Rewrite> ofFiles(SkippingSettings settings) {
+    List<Rewrite> rewrites = new ArrayList<>();
+    if (settings.limit) {
+      rewrites.add(new LimitRewrite());
+    }
+    if (settings.aggregates) {
+      rewrites.add(new AggregateRewrite());
+    }
+    return rewrites;
   }
 
   private Rewrites(SkippingSettings settings, List<Rewrite> rewrites) {
@@ -48,7 +60,7 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
   /** Rewrites the relations of a plan, and those of the plans in its expressions. */
   public LogicalPlan rewritePlan(LogicalPlan plan) {
     LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
-    if (settings.limit && !settings.evaluate) {
+    if (!settings.evaluate) {
       rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
     }
     return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())

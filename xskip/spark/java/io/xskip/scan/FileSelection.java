@@ -4,49 +4,61 @@ import io.xskip.shims.Scala;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Seq;
 
 /**
  * The files that suffice for the result of a query, among those that its scan would read. They were
- * chosen while Spark optimized the query, and suffice as long as they have not changed.
+ * chosen while Spark optimized the query.
  */
 public final class FileSelection {
   private final String reason;
-  private final List<Expression> conditions;
+  private final FactsQuestion question;
+  private final boolean isFixed;
   private final Map<Path, FileStatus> files = new HashMap<>();
+  private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
   private long bytes = 0;
 
   /**
    * Creates a selection without files.
    *
    * @param reason the name of the rewrite that selects, for reports
-   * @param conditions the conditions on the rows of the relation
+   * @param question what the rewrite has asked the indexes
+   * @param isFixed whether the plan has what the other files contribute, so that the scan must read
+   *     these files; otherwise it can read all files
    */
-  public FileSelection(String reason, List<Expression> conditions) {
+  public FileSelection(String reason, FactsQuestion question, boolean isFixed) {
     this.reason = reason;
-    this.conditions = conditions;
+    this.question = question;
+    this.isFixed = isFixed;
   }
 
   /** Adds a file of a listing. */
   public void add(FileFacts facts, int position) {
-    FileStatus file = facts.file(position);
+    FileStatusWithMetadata listed = facts.listed(position);
+    FileStatus file = listed.fileStatus();
     files.put(file.getPath(), file);
     bytes += file.getLen();
+    InternalRow partition = facts.partition(position);
+    if (!partitions.containsKey(partition)) {
+      partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+    }
+    ((List<FileStatusWithMetadata>) partitions.get(partition)).add(listed);
   }
 
   String reason() {
     return reason;
   }
 
-  List<Expression> conditions() {
-    return conditions;
+  FactsQuestion question() {
+    return question;
   }
 
   public int count() {
@@ -57,24 +69,30 @@ public final class FileSelection {
     return bytes;
   }
 
-  /** Returns the files of the selection in a listing, or null if one of them has changed. */
+  /** Returns the files of the selection, or null if all files have to be read instead. */
   Seq<PartitionDirectory> in(Seq<PartitionDirectory> listing) {
+    return isFixed || areIn(listing) ? directories() : null;
+  }
+
+  private Seq<PartitionDirectory> directories() {
     List<PartitionDirectory> directories = new ArrayList<>();
+    for (Map.Entry<InternalRow, List<FileStatusWithMetadata>> each : partitions.entrySet()) {
+      Seq<FileStatusWithMetadata> statuses =
+          (Seq<FileStatusWithMetadata>) Scala.seq((List<FileStatusWithMetadata>) each.getValue());
+      directories.add(new PartitionDirectory((InternalRow) each.getKey(), statuses));
+    }
+    return (Seq<PartitionDirectory>) Scala.seq(directories);
+  }
+
+  /** Returns whether a listing has all files of the selection, and none of them has changed. */
+  private boolean areIn(Seq<PartitionDirectory> listing) {
     int found = 0;
     for (PartitionDirectory directory : Scala.list(listing)) {
-      List<FileStatusWithMetadata> selected = new ArrayList<>();
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        if (has(file.fileStatus())) {
-          selected.add(file);
-        }
-      }
-      found += selected.size();
-      if (!selected.isEmpty()) {
-        Seq<FileStatusWithMetadata> statuses = (Seq<FileStatusWithMetadata>) Scala.seq(selected);
-        directories.add(new PartitionDirectory(directory.values(), statuses));
+        found += has(file.fileStatus()) ? 1 : 0;
       }
     }
-    return found == files.size() ? (Seq<PartitionDirectory>) Scala.seq(directories) : null;
+    return found == files.size();
   }
 
   private boolean has(FileStatus file) {

@@ -30,21 +30,20 @@ public final class PruningRequest {
   private final IndexLocation location;
   private final ScanContext context;
   private final Seq<Expression> dataFilters;
-  private final List<Expression> conditions;
+  private final FactsQuestion question;
   private final ExpressionEvaluator evaluator;
 
   /**
    * Creates a request.
    *
-   * @param conditions the conditions for which the answer has to state the files that match wholly,
-   *     or null
+   * @param question what the answer has to state of each file beside "skip", or null
    */
   PruningRequest(
       IndexLocation location,
       ScanContext context,
       Seq<Expression> dataFilters,
-      List<Expression> conditions) {
-    this.conditions = conditions;
+      FactsQuestion question) {
+    this.question = question;
     this.location = location;
     this.context = context;
     this.dataFilters = dataFilters;
@@ -90,16 +89,24 @@ public final class PruningRequest {
       json.writeRawValue(condition);
     }
     json.writeEndArray();
-    if (conditions != null) {
-      json.writeArrayFieldStart("whole");
-      for (Expression condition : conditions) {
-        ExpressionEncoder.write(json, condition, evaluator);
-      }
-      json.writeEndArray();
+    if (question != null) {
+      json.writeObjectFieldStart("facts");
+      writeExpressions(json, "whole", question.conditions());
+      writeExpressions(json, "columns", question.columns());
+      json.writeEndObject();
     }
     json.writeEndObject();
     json.close();
     return text.toString();
+  }
+
+  private void writeExpressions(JsonGenerator json, String name, List<Expression> expressions)
+      throws Exception {
+    json.writeArrayFieldStart(name);
+    for (Expression expression : expressions) {
+      ExpressionEncoder.write(json, expression, evaluator);
+    }
+    json.writeEndArray();
   }
 
   /**

@@ -3,7 +3,6 @@ package io.xskip.scan;
 import io.xskip.common.Failures;
 import io.xskip.connection.CallbackExecutor;
 import io.xskip.snapshot.FileFacts;
-import java.util.List;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -77,9 +76,9 @@ public final class ScanListing {
    * Returns what the indexes say of the files that the query will read, or null if they say
    * nothing.
    *
-   * @param conditions the conditions on the rows of the relation
+   * @param question what the rewrite asks
    */
-  public synchronized FileFacts facts(List<Expression> conditions) {
+  public synchronized FileFacts facts(FactsQuestion question) {
     if (context.locations().size() != 1) { // some answers would know nothing of other files
       return null;
     }
@@ -90,7 +89,7 @@ public final class ScanListing {
       if (profile == null) {
         return null;
       }
-      ScanPruner files = ScanPruner.plan(context, index, filters, conditions);
+      ScanPruner files = ScanPruner.plan(context, index, filters, question);
       latest = new Listed(filters, profile, files);
       size = UNKNOWN;
       return files.facts();

@@ -15,7 +15,6 @@ import io.xskip.snapshot.Snapshots;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -31,8 +30,8 @@ public final class ScanPruner {
   private final FileIndex index;
   private final ListingFilters filters;
 
-  /** The conditions for which the answers state the files that match wholly, or null. */
-  private final List<Expression> conditions;
+  /** What the answers have to state of each file beside "skip", or null. */
+  private final FactsQuestion question;
 
   /**
    * The listing, without the files that the answers so far rule out. Null before the first answer
@@ -57,11 +56,11 @@ public final class ScanPruner {
   private PruningAnswer answer = null;
 
   private ScanPruner(
-      ScanContext context, FileIndex index, ListingFilters filters, List<Expression> conditions) {
+      ScanContext context, FileIndex index, ListingFilters filters, FactsQuestion question) {
     this.context = context;
     this.index = index;
     this.filters = filters;
-    this.conditions = conditions;
+    this.question = question;
   }
 
   /** Returns whether the indexes can rule out files of a scan with filters. */
@@ -74,7 +73,7 @@ public final class ScanPruner {
   static ScanPruner list(
       ScanContext context, FileIndex index, ListingFilters filters, FileSelection selection) {
     ScanPruner pruner =
-        plan(context, index, filters, selection == null ? null : selection.conditions());
+        plan(context, index, filters, selection == null ? null : selection.question());
     pruner.record(selection);
     return pruner;
   }
@@ -82,12 +81,12 @@ public final class ScanPruner {
   /**
    * Lists the files of an index that a scan reads, for a query that may not run.
    *
-   * @param conditions the conditions for which {@link #facts} is asked, or null
+   * @param question what {@link #facts} has to know, or null
    */
   static ScanPruner plan(
-      ScanContext context, FileIndex index, ListingFilters filters, List<Expression> conditions) {
-    ScanPruner pruner = new ScanPruner(context, index, filters, conditions);
-    boolean hasQuestion = conditions != null && HookState.isActive();
+      ScanContext context, FileIndex index, ListingFilters filters, FactsQuestion question) {
+    ScanPruner pruner = new ScanPruner(context, index, filters, question);
+    boolean hasQuestion = question != null && HookState.isActive();
     if (hasQuestion || canPrune(context, filters)) {
       pruner.prune();
     } else {
@@ -230,7 +229,7 @@ public final class ScanPruner {
 
   private void applyAnswer(IndexLocation location) throws Throwable {
     long start = System.nanoTime();
-    PruningRequest request = new PruningRequest(location, context, filters.dataFilters, conditions);
+    PruningRequest request = new PruningRequest(location, context, filters.dataFilters, question);
     byte[] bytes = request.send();
     long received = System.nanoTime();
     Answer parsed = Answer.parse(bytes);

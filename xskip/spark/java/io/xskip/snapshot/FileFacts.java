@@ -2,57 +2,95 @@ package io.xskip.snapshot;
 
 import io.xskip.protocol.Answer;
 import io.xskip.shims.Scala;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
-import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.Seq;
 
 /** What an answer says of the files of a listing, in the order of the listing. */
 public final class FileFacts {
-  private final FileStatus[] files;
-  private final boolean[] isWhole;
-  private final long[] rows;
+  private final Answer answer;
+  private final int snapshotCount;
+  private final FileStatusWithMetadata[] files;
+  private final InternalRow[] partitions;
+  private final int[] ordinals;
 
-  /** Creates the facts of a listing of which nothing is known. */
-  FileFacts(Seq<PartitionDirectory> directories) {
+  /**
+   * Creates the facts of a listing of which no file is known.
+   *
+   * @param snapshotCount the number of files of the snapshot
+   */
+  FileFacts(Seq<PartitionDirectory> directories, Answer answer, int snapshotCount) {
+    this.answer = answer;
+    this.snapshotCount = snapshotCount;
     int count = 0;
     for (PartitionDirectory directory : Scala.list(directories)) {
       count += directory.files().length();
     }
-    files = new FileStatus[count];
-    isWhole = new boolean[count];
-    rows = new long[count];
-    Arrays.fill(rows, Answer.UNKNOWN_ROWS);
+    files = new FileStatusWithMetadata[count];
+    partitions = new InternalRow[count];
+    ordinals = new int[count];
+    Arrays.fill(ordinals, FileOrdinals.UNKNOWN);
     int position = 0;
     for (PartitionDirectory directory : Scala.list(directories)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        files[position] = file.fileStatus();
+        files[position] = file;
+        partitions[position] = directory.values();
         position++;
       }
     }
   }
 
-  void set(int position, boolean isWhole, long rows) {
-    this.isWhole[position] = isWhole;
-    this.rows[position] = rows;
+  /** Sets the ordinal of a file that the answer knows. */
+  void set(int position, int ordinal) {
+    ordinals[position] = ordinal;
   }
 
   public int count() {
     return files.length;
   }
 
-  public FileStatus file(int position) {
+  /** Returns a file as Spark lists it. */
+  public FileStatusWithMetadata listed(int position) {
     return files[position];
+  }
+
+  public long length(int position) {
+    return files[position].fileStatus().getLen();
+  }
+
+  /** Returns the partition values of a file. */
+  public InternalRow partition(int position) {
+    return partitions[position];
+  }
+
+  /** Returns the ordinal of a file in {@link #columns}; the answer has to know the file. */
+  public int ordinal(int position) {
+    return ordinals[position];
   }
 
   /** Returns whether all rows of a file certainly satisfy the conditions. Their number is known. */
   public boolean isWhole(int position) {
-    return isWhole[position];
+    return ordinals[position] != FileOrdinals.UNKNOWN && answer.isWhole(ordinals[position]);
   }
 
   /** Returns the number of rows of a file, or {@link Answer#UNKNOWN_ROWS}. */
   public long rows(int position) {
-    return rows[position];
+    return ordinals[position] == FileOrdinals.UNKNOWN
+        ? Answer.UNKNOWN_ROWS
+        : answer.rows(ordinals[position]);
+  }
+
+  /** Returns the facts of the columns of the question, whose types are given. */
+  public ColumnFacts[] columns(DataType[] types) {
+    ByteBuffer section = answer.columns();
+    ColumnFacts[] columns = new ColumnFacts[types.length];
+    for (int i = 0; i < types.length; i++) {
+      columns[i] = new ColumnFacts(section, types[i], snapshotCount);
+    }
+    return columns;
   }
 }

@@ -189,7 +189,7 @@ public final class PruningAnswer {
     if (snapshot == null || !bits.hasFacts(snapshot.count())) {
       return null;
     }
-    FileFacts facts = new FileFacts(directories);
+    FileFacts facts = new FileFacts(directories, bits, snapshot.count());
     int position = 0;
     int last = -1;
     for (PartitionDirectory directory : Scala.list(directories)) {
@@ -197,9 +197,8 @@ public final class PruningAnswer {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         int ordinal = snapshot.ordinal(file.fileStatus(), last + 1, names);
         last = ordinal;
-        boolean isKnown = ordinal != FileOrdinals.UNKNOWN && !isMoved(ordinal, partition);
-        if (isKnown) {
-          facts.set(position, bits.isWhole(ordinal), bits.rows(ordinal));
+        if (ordinal != FileOrdinals.UNKNOWN && !isMoved(ordinal, partition)) {
+          facts.set(position, ordinal);
         }
         position++;
       }

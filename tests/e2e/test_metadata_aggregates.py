@@ -1,0 +1,285 @@
+"""Metadata answer counts, minimums and maximums of files that match wholly [PLN-AG]."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+import xskip
+from tests.helpers import AVRO_V2, index, opened_by_scan, write_once
+from xskip import MinMax, ValueList
+
+SCHEMA = "k int, day int, n bigint, s string"
+#: Each file has one day. In file 5, some n are NULL, and in file 6 all are.
+FILES = {
+    f"f{day}": [(k, day, None if day == 6 or (day == 5 and k % 2) else 100 * day + k, f"s{k % 3}") for k in range(20)]
+    for day in range(10)
+}
+INDEXES = [MinMax("k"), MinMax("day"), MinMax("n"), ValueList("s")]
+SETTING = "spark.xskip.planning.aggregates"
+
+
+@pytest.fixture(scope="module")
+def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("aggregates")
+    paths = {}
+    for fmt in ("parquet", "avro", "orc"):
+        paths[fmt] = write_once(session, home / fmt, SCHEMA, FILES, fmt)
+        index(session, paths[fmt], INDEXES, fmt)
+    return paths
+
+
+@pytest.fixture(params=["parquet", "avro", "orc"])
+def fmt(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["v1", "v2"])
+def api(spark: SparkSession, request: pytest.FixtureRequest, fmt: str) -> str:
+    if request.param == "v2":
+        if fmt == "avro" and not AVRO_V2:
+            pytest.skip("the Avro jar has no second data source API for this Spark")
+        spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    return str(request.param)
+
+
+@pytest.fixture
+def t(spark: SparkSession, written: dict[str, str], fmt: str, api: str) -> None:
+    """Define the view ``t``."""
+    spark.read.format(fmt).load(written[fmt]).createOrReplaceTempView("t")
+
+
+def read(spark: SparkSession, query: str) -> set[str]:
+    """Assert that a query has the same result without xskip, and return the files that its only scan reads."""
+    found = spark.sql(query)
+    rows = found.collect()
+    xskip.disable(spark)
+    try:
+        assert repr(rows) == repr(spark.sql(query).collect()), query
+        assert found.dtypes == spark.sql(query).dtypes
+    finally:
+        xskip.enable(spark)
+    (files,) = opened_by_scan(found)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("select count(*) from t", set()),
+        ("select count(*), min(k), max(k), min(n), max(n), count(n), count(1) from t", set()),
+        ("select min(s), max(s) from t", set()),
+        ("select count(*) c, max(k) + 1 m, count(*) * 2 - min(day) x from t where day > 6", set()),
+        ("select count(*), min(n) from t where day = 6", set()),
+        ("select count(*), min(k) from t where day = 77", set()),
+        ("select count(*), max(n), count(n) from t where n >= 415", {"f4", "f5"}),
+        ("select count(k) from t where day between 3 and 4 and k >= 0", set()),
+        ("select min(day) from t where n > 0", {"f0", "f5"}),
+        ("select count(*) from (select k + 1 j, day d from t) where d < 3", set()),
+        ("select max(d) from (select day d, k from t where k > -5) where d < 3", set()),
+        ("select bool_or(day > 3) from t where day < 2", {"f0", "f1"}),
+    ],
+)
+def test_the_files_that_aggregates_read(spark: SparkSession, t: None, query: str, files: set[str]) -> None:
+    """[PLN-AG-1] [PLN-AG-2]"""
+    assert read(spark, query) == files
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select sum(k), count(*) from t",
+        "select avg(k) from t",
+        "select count(distinct k) from t",
+        "select count(*) filter (where k > 3) from t",
+        "select min(k + n) from t",
+        "select min(upper(s)) from t",
+        "select count(n, k) from t",
+        "select max(struct(k, n)) from t",
+        "select count(*) from t where k + n > -5",
+        "select count(*) from t where rand() < 0.99",
+        "select count(*) from t having count(*) > 3 and max(k * 2) > 5",
+        "select k, count(*) from t group by k order by k",
+    ],
+)
+def test_aggregates_that_need_the_rows(spark: SparkSession, written: dict[str, str], query: str) -> None:
+    """[PLN-AG-1] [PLN-LM-2]"""
+    spark.conf.set("spark.xskip.strict", "false")
+    spark.read.parquet(written["parquet"]).createOrReplaceTempView("t")
+    report = xskip.explain(spark.sql(query))
+    assert [(scan.kept >= 9, scan.rewrite) for scan in report.scans] == [(True, "")]
+
+
+@pytest.mark.parametrize("value", ["false", "true"])
+def test_the_setting(spark: SparkSession, written: dict[str, str], value: str) -> None:
+    """[PLN-AG-1]"""
+    spark.conf.set(SETTING, value)
+    spark.read.parquet(written["parquet"]).createOrReplaceTempView("t")
+    assert len(read(spark, "select count(*) from t")) == (0 if value == "true" else 10)
+
+
+def test_subqueries_and_joins(spark: SparkSession, t: None) -> None:
+    """[PLN-AG-1]"""
+    query = "select count(*) c from t where n = (select max(n) from t where day < 9)"
+    assert spark.sql(query).collect() == [Row(c=1)]
+    query = "select a.c, b.m from (select count(*) c from t) a join (select max(n) m from t where day < 3) b"
+    assert spark.sql(query).collect() == [Row(c=200, m=219)]
+    assert opened_by_scan(spark.sql(query)) == [set(), set()]
+    assert spark.sql("select count(*) c from t").collect() == [Row(c=200)]
+    spark.sql("select count(*), max(n) from t").show()
+    assert spark.table("t").count() == 200
+
+
+def test_partition_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-AG-2]"""
+    files = {f"p={p}/q={q}/f{p}{q}{i}": [(i,)] * 5 for p in (1, 2) for q in ("a", "b") for i in range(2)}
+    files |= {"p=__HIVE_DEFAULT_PARTITION__/q=c/g": [(7,)] * 3, "p=9/q=z/empty": []}
+    path = write_once(spark, tmp_path / "data", "k int", files)
+    index(spark, path, [MinMax("k")])
+    for api in ("parquet", ""):
+        spark.conf.set("spark.sql.sources.useV1SourceList", api)
+        spark.read.parquet(path).createOrReplaceTempView("t")
+        assert read(spark, "select count(*), count(p), min(p), max(p), min(q), max(q), max(k) from t") == set()
+        assert read(spark, "select count(*), max(q) from t where p = 2") == set()
+        assert read(spark, "select count(*), max(q) from t where p = 2 or k = 1") == set()
+        assert read(spark, "select count(*), max(q) from t where p is null and k > 3") == set()
+        assert read(spark, "select count(*), max(p) from t where q = 'b' and k < 1") == set()
+
+
+VALUES: list[tuple[str, list[Any]]] = [
+    ("tinyint", [-3, 5]),
+    ("smallint", [-300, 5]),
+    ("int", [-70000, 5]),
+    ("bigint", [-(2**40), 2**60]),
+    ("boolean", [False, True]),
+    ("float", [-1.5, 2.5]),
+    ("double", [-1.5, math.nan]),
+    ("decimal(7,2)", [Decimal("-3.10"), Decimal("70000.01")]),
+    ("decimal(30,3)", [Decimal("-3.100"), Decimal("123456789012345678901234567.001")]),
+    ("string", ["", "zß\U0001f600"]),
+    ("date", [datetime.date(1969, 12, 31), datetime.date(2024, 2, 29)]),
+    ("timestamp", [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2024, 3, 31, 2, 30)]),
+    ("timestamp_ntz", [datetime.datetime(1969, 12, 31, 23), datetime.datetime(2024, 3, 31, 2, 30)]),
+]
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_types(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    """[PLN-AG-2] Bounds of every type with an order are exact."""
+    columns = [f"c{i}" for i in range(len(VALUES))]
+    schema = ", ".join(f"{name} {kind}" for name, (kind, _) in zip(columns, VALUES, strict=True))
+    rows = [tuple(values[i] for _, values in VALUES) for i in (0, 1)]
+    nothing = (None,) * len(VALUES)
+    path = write_once(spark, tmp_path / "data", schema, {"a": [rows[0]], "b": [rows[1], nothing], "c": [nothing]}, fmt)
+    index(spark, path, map(MinMax, columns), fmt)
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    spark.read.format(fmt).load(path).createOrReplaceTempView("t")
+    for name in columns:
+        assert read(spark, f"select min({name}), max({name}), count({name}) from t") == set(), name
+
+
+def test_zeros(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-AG-2] The metadata do not tell which zero the rows have."""
+    path = write_once(spark, tmp_path / "data", "x double", {"a": [(-0.0,)], "b": [(0.0,)], "c": [(1.5,)]})
+    index(spark, path, [MinMax("x")])
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    assert read(spark, "select max(x) from t where x < 1.0") == {"a", "b"}
+    assert read(spark, "select max(x) from t") == {"a", "b"}
+    assert read(spark, "select count(x) from t") == set()
+
+
+def test_char_and_varchar(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-AG-2] Spark can pad and check the values of these types."""
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "metadata"))
+    spark.sql(f"CREATE TABLE padded (c char(4), v varchar(4), k int) USING parquet LOCATION '{tmp_path / 'data'}'")
+    spark.sql("INSERT INTO padded VALUES ('a', 'x', 1), ('b  ', 'y ', 2)")
+    made = xskip.SkippingIndex.for_table(spark, "padded")
+    made.create([MinMax("c"), MinMax("v"), MinMax("k")])
+    assert read(spark, "select max(k) from padded") == set()
+    assert read(spark, "select max(c) from padded") != set()
+    assert read(spark, "select max(v) from padded") != set()
+
+
+def test_corrupt_files(spark: SparkSession, written: dict[str, str]) -> None:
+    """[PLN-LM-3]"""
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    spark.read.parquet(written["parquet"]).createOrReplaceTempView("t")
+    assert len(read(spark, "select count(*) from t")) == 10
+
+
+def test_files_without_metadata(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-AG-1] The scan reads them."""
+    path = write_once(spark, tmp_path / "data", "k int", {f"f{i}": [(i,)] * 5 for i in range(3)})
+    index(spark, path, [MinMax("k")])
+    write_once(spark, tmp_path / "more", "k int", {"g": [(7,)] * 50})
+    (tmp_path / "more" / "g.parquet").rename(Path(path, "g.parquet"))
+    Path(path, "f1.parquet").touch()
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    assert read(spark, "select count(*), max(k), min(k) from t") == {"f1", "g"}
+
+
+@pytest.mark.parametrize("api", ["parquet", ""])
+def test_files_that_change_before_the_scan(spark: SparkSession, tmp_path: Path, api: str) -> None:
+    """[PLN-AG-3] The result is that of the files that Spark had listed when it optimized the query."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", api)
+    path = write_once(spark, tmp_path / "data", "k int", {f"f{i}": [(i,), (i + 10,)] for i in range(4)})
+    index(spark, path, [MinMax("k")])
+    df = spark.read.parquet(path).filter("k > 2").groupBy().count()
+    leaf = df._jdf.queryExecution().optimizedPlan().collectLeaves().apply(0)
+    write_once(spark, tmp_path / "more", "k int", {"g": [(7,)] * 50})
+    (tmp_path / "more" / "g.parquet").rename(Path(path, "g.parquet"))
+    Path(path, "f3.parquet").unlink()
+    (leaf.relation().location() if api else leaf.scan().fileIndex()).refresh()
+    assert df.collect() == [Row(count=5)]
+    Path(path, "f0.parquet").unlink()
+    assert spark.read.parquet(path).filter("k > 2").count() == 52
+
+
+def test_reports(spark: SparkSession, t: None) -> None:
+    """[PLN-LM-6]"""
+    df = spark.sql("select count(*) from t where n >= 415 and day < 8")
+    explained = xskip.explain(df)
+    df.collect()
+    for report in (explained, xskip.last_report(spark)):
+        assert report is not None
+        (scan,) = report.scans
+        assert (scan.files, scan.kept, scan.rewrite, scan.unneeded) == (10, 2, "aggregate", 1)
+        assert "aggregate 1 of the skipped files can have matching rows, and their metadata have" in str(report)
+
+
+def queries(chooser: random.Random) -> Iterator[str]:
+    """Yield random queries."""
+    results = [f"{f}({c})" for f in ("min", "max", "count") for c in ("k", "day", "n", "s")] + ["count(*)"]
+    while True:
+        leaves = [
+            f"{chooser.choice(['k', 'day', 'n'])} {chooser.choice(['<', '<=', '=', '<>', '>=', '>', '<=>'])} "
+            f"{chooser.choice([-1, 0, 3, 5, 6, 9, 10, 19, 400, 415, 919])}"
+            for _ in range(chooser.randrange(1, 4))
+        ]
+        leaves += chooser.choice([[], ["n is null"], ["n is not null"], ["s in ('s0', 's1', 's2')"], ["s <> 's1'"]])
+        text = leaves[0]
+        for leaf in leaves[1:]:
+            text = f"({text} {chooser.choice(['and', 'or'])} {leaf})"
+        filtered = f" where not ({text})" if chooser.random() < 0.2 else f" where {text}"
+        yield f"select {', '.join(chooser.sample(results, chooser.randrange(1, 5)))} from t{filtered}"
+
+
+def test_random_queries(spark: SparkSession, written: dict[str, str]) -> None:
+    """[PLN-AG-1]"""
+    chooser = random.Random(12)
+    fewer = 0
+    for number, query in zip(range(60), queries(chooser), strict=False):
+        fmt = ("parquet", "avro", "orc")[number % 3]
+        spark.read.format(fmt).load(written[fmt]).createOrReplaceTempView("t")
+        read(spark, query)
+        report = xskip.explain(spark.sql(query))
+        fewer += any(scan.rewrite for scan in report.scans)
+    assert fewer >= 20

@@ -1,0 +1,156 @@
+package io.xskip.rule;
+
+import io.xskip.shims.Scala;
+import io.xskip.snapshot.ColumnFacts;
+import io.xskip.snapshot.FileFacts;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.types.DataType;
+
+/** The aggregates of a plan node, as sums and bounds of what is known of single files. */
+final class AggregateParts {
+  /** The types whose bounds are values of rows. Others have several forms of one value. */
+  private static final List<String> EXACT =
+      Arrays.asList(
+          "tinyint",
+          "smallint",
+          "int",
+          "bigint",
+          "boolean",
+          "date",
+          "timestamp",
+          "timestamp_ntz",
+          "float",
+          "double",
+          "string");
+
+  private static final String DECIMAL = "decimal";
+
+  /** The key of a type in the metadata of a column whose values Spark pads or checks. */
+  private static final String CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING";
+
+  private final RelationChain chain;
+  private final List<AggregatePart> parts = new ArrayList<>();
+
+  /** The columns of the files that the aggregates read, and their types. */
+  private final List<Expression> columns = new ArrayList<>();
+
+  private AggregateParts(RelationChain chain) {
+    this.chain = chain;
+  }
+
+  /** Returns the aggregates in expressions, or null if one of them needs the rows. */
+  static AggregateParts of(List<Expression> expressions, RelationChain chain) {
+    AggregateParts parts = new AggregateParts(chain);
+    for (Expression expression : expressions) {
+      if (!parts.addAll(expression)) {
+        return null;
+      }
+    }
+    return parts.parts.isEmpty() ? null : parts;
+  }
+
+  private boolean addAll(Expression expression) {
+    if (expression instanceof AggregateExpression) {
+      return add((AggregateExpression) expression);
+    }
+    for (Expression child : Scala.list(expression.children())) {
+      if (!addAll(child)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean add(AggregateExpression aggregate) {
+    AggregateFunction function = aggregate.aggregateFunction();
+    if (aggregate.isDistinct() || aggregate.filter().isDefined() || !isKnown(function)) {
+      return false;
+    }
+    Expression child = (Expression) function.children().head();
+    if (function instanceof Count && child instanceof Literal) {
+      parts.add(new AggregatePart.Rows(aggregate));
+      return ((Literal) child).value() != null;
+    }
+    Attribute column = chain.column(child);
+    if (column == null || !(function instanceof Count || isExact(column))) {
+      return false;
+    }
+    int partition = chain.partition(column);
+    int position = partition < 0 ? position(column) : -1;
+    parts.add(
+        function instanceof Count
+            ? new AggregatePart.Values(aggregate, position, partition)
+            : new AggregatePart.Bound(aggregate, position, partition, column.dataType()));
+    return true;
+  }
+
+  private static boolean isKnown(AggregateFunction function) {
+    return function.children().length() == 1
+        && (function.getClass() == Count.class
+            || function.getClass() == Min.class
+            || function.getClass() == Max.class);
+  }
+
+  private static boolean isExact(Attribute column) {
+    String type = column.dataType().catalogString();
+    return (EXACT.contains(type) || type.startsWith(DECIMAL))
+        && !column.metadata().contains(CHAR_TYPE);
+  }
+
+  private int position(Attribute column) {
+    for (int i = 0; i < columns.size(); i++) {
+      if (((Attribute) columns.get(i)).exprId().equals(column.exprId())) {
+        return i;
+      }
+    }
+    columns.add(column);
+    return columns.size() - 1;
+  }
+
+  /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
+  List<Expression> columns() {
+    return columns;
+  }
+
+  /** Returns the facts of the {@link #columns}. */
+  ColumnFacts[] facts(FileFacts files) {
+    DataType[] types = new DataType[columns.size()];
+    for (int i = 0; i < types.length; i++) {
+      types[i] = ((Expression) columns.get(i)).dataType();
+    }
+    return files.columns(types);
+  }
+
+  /** Adds a file to all aggregates, and returns true if all of them are known for the file. */
+  boolean addFile(FileFacts files, ColumnFacts[] facts, int position) {
+    for (AggregatePart part : parts) {
+      if (!part.isKnown(files, facts, position)) {
+        return false;
+      }
+    }
+    for (AggregatePart part : parts) {
+      part.add(files, facts, position);
+    }
+    return true;
+  }
+
+  /** Returns an aggregate over the other files, combined with what is known of the added files. */
+  Expression combined(AggregateExpression aggregate) {
+    for (AggregatePart part : parts) {
+      if (part.aggregate() == aggregate) {
+        return part.combined();
+      }
+    }
+    throw new IllegalStateException("an aggregate that was not added"); // the caller has added all
+  }
+}

@@ -1,0 +1,89 @@
+package io.xskip.rule;
+
+import io.xskip.catalyst.NodeRewriter;
+import io.xskip.scan.FactsQuestion;
+import io.xskip.scan.FileSelection;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
+import io.xskip.snapshot.ColumnFacts;
+import io.xskip.snapshot.FileFacts;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.immutable.Seq;
+
+/**
+ * Rewrites counts, minimums and maximums over a relation: the metadata answer for files all of
+ * whose rows count, and the scan reads only the others [PLN-AG].
+ */
+final class AggregateRewrite implements Rewrite {
+  private static final String NAME = "aggregate";
+
+  @Override
+  public boolean matches(LogicalPlan node) {
+    return node instanceof Aggregate
+        && ((Aggregate) node).groupingExpressions().isEmpty()
+        && RelationChain.of(((Aggregate) node).child()) != null;
+  }
+
+  @Override
+  public LogicalPlan rewrite(LogicalPlan node) throws Exception {
+    Aggregate aggregate = (Aggregate) node;
+    RelationChain chain = RelationChain.of(aggregate.child());
+    AggregateParts parts = AggregateParts.of(results(aggregate), chain);
+    List<Expression> conditions = parts == null ? null : chain.conditions();
+    if (conditions == null) {
+      return node;
+    }
+    FactsQuestion question = new FactsQuestion(conditions, parts.columns());
+    FileFacts files = chain.facts(question);
+    if (files == null) {
+      return node;
+    }
+    FileSelection others = new FileSelection(NAME, question, true);
+    ColumnFacts[] facts = parts.facts(files);
+    for (int i = 0; i < files.count(); i++) {
+      if (!files.isWhole(i) || !parts.addFile(files, facts, i)) {
+        others.add(files, i);
+      }
+    }
+    return others.count() == files.count()
+        ? node
+        : combined(aggregate, parts, chain.selecting(others));
+  }
+
+  @SuppressWarnings("unchecked") // named expressions are expressions
+  private static List<Expression> results(Aggregate aggregate) {
+    return (List<Expression>) (List<?>) Scala.list(aggregate.aggregateExpressions());
+  }
+
+  private static LogicalPlan combined(
+      Aggregate aggregate, final AggregateParts parts, LogicalPlan child) throws Exception {
+    if (child == aggregate.child()) { // this Spark has another constructor of scans
+      return aggregate;
+    }
+    NodeRewriter<Expression> combination =
+        new NodeRewriter<Expression>() {
+          @Override
+          protected boolean matches(Object node) {
+            return node instanceof AggregateExpression;
+          }
+
+          @Override
+          protected Object rewrite(Object node) {
+            return parts.combined((AggregateExpression) node);
+          }
+        };
+    List<NamedExpression> results = new ArrayList<>();
+    for (Expression result : results(aggregate)) {
+      results.add((NamedExpression) result.transformUp(combination));
+    }
+    Seq<NamedExpression> sequence = (Seq<NamedExpression>) Scala.seq(results);
+    Object changed = SparkCompat.exchange(aggregate, aggregate.aggregateExpressions(), sequence);
+    return (LogicalPlan) SparkCompat.exchange((Aggregate) changed, aggregate.child(), child);
+  }
+}
