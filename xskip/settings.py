@@ -40,6 +40,7 @@ __all__ = [
     "SETTINGS",
     "STATISTICS",
     "STRICT",
+    "TOP_K",
     "Setting",
     "is_absolute",
     "problems_of",
@@ -254,6 +255,10 @@ LIMIT = Setting(
     "spark.xskip.planning.limit", default=True, read=_flag, expected=_FLAG,
     meaning="LIMIT reads files that match wholly until they have enough rows, and no other file",
 )  # fmt: skip
+TOP_K = Setting(
+    "spark.xskip.planning.topK", default=True, read=_flag, expected=_FLAG,
+    meaning="ORDER BY with LIMIT leaves out files whose rows come after enough rows of other files",
+)  # fmt: skip
 AGGREGATES = Setting(
     "spark.xskip.planning.aggregates", default=True, read=_flag, expected=_FLAG,
     meaning="metadata answer counts, minimums and maximums of files that match wholly",
@@ -272,7 +277,7 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT,
-        AGGREGATES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
+        TOP_K, AGGREGATES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
         FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip

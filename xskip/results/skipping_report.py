@@ -58,7 +58,8 @@ class ScanReport:
         How many of the kept files Spark's dynamic partition pruning left out while the query ran.
     rewrite : str
         The name of what left out more files than the indexes rule out: ``limit`` if the files that match wholly have
-        enough rows, ``aggregate`` if metadata answer counts and bounds. Empty if nothing did.
+        enough rows, ``top-k`` if rows of other files come first, ``aggregate`` if metadata answer counts and bounds.
+        Empty if nothing did.
     unneeded : int
         How many of the skipped files it left out.
     explained : tuple of FileExplanation
@@ -224,6 +225,7 @@ _EVALUATED = "evaluated only: the query read no data, because spark.xskip.evalua
 #: Why a query does not need files that a rewrite leaves out, by the name of the rewrite.
 _REWRITES = {
     "limit": ", and the query needs none of them",
+    "top-k": ", and these come after enough other rows",
     "aggregate": ", and their metadata have all that the query needs of them",
 }
 _NO_FILTER = "none that xskip can use"

@@ -4,7 +4,6 @@ import io.xskip.shims.Scala;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -18,26 +17,6 @@ import org.apache.spark.sql.types.DataType;
 
 /** The aggregates of a plan node, as sums and bounds of what is known of single files. */
 final class AggregateParts {
-  /** The types whose bounds are values of rows. Others have several forms of one value. */
-  private static final List<String> EXACT =
-      Arrays.asList(
-          "tinyint",
-          "smallint",
-          "int",
-          "bigint",
-          "boolean",
-          "date",
-          "timestamp",
-          "timestamp_ntz",
-          "float",
-          "double",
-          "string");
-
-  private static final String DECIMAL = "decimal";
-
-  /** The key of a type in the metadata of a column whose values Spark pads or checks. */
-  private static final String CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING";
-
   private final RelationChain chain;
   private final List<AggregatePart> parts = new ArrayList<>();
 
@@ -82,7 +61,7 @@ final class AggregateParts {
       return ((Literal) child).value() != null;
     }
     Attribute column = chain.column(child);
-    if (column == null || !(function instanceof Count || isExact(column))) {
+    if (column == null || !(function instanceof Count || ExactColumns.contain(column))) {
       return false;
     }
     int partition = chain.partition(column);
@@ -99,12 +78,6 @@ final class AggregateParts {
         && (function.getClass() == Count.class
             || function.getClass() == Min.class
             || function.getClass() == Max.class);
-  }
-
-  private static boolean isExact(Attribute column) {
-    String type = column.dataType().catalogString();
-    return (EXACT.contains(type) || type.startsWith(DECIMAL))
-        && !column.metadata().contains(CHAR_TYPE);
   }
 
   private int position(Attribute column) {

@@ -44,7 +44,7 @@ final class AggregateRewrite implements Rewrite {
     if (files == null) {
       return node;
     }
-    FileSelection others = new FileSelection(NAME, question, true);
+    FileSelection others = new FileSelection(NAME, question, files.count(), true);
     ColumnFacts[] facts = parts.facts(files);
     for (int i = 0; i < files.count(); i++) {
       if (!files.isWhole(i) || !parts.addFile(files, facts, i)) {

@@ -42,7 +42,7 @@ final class LimitRewrite implements Rewrite {
     if (chosen == null || chosen.size() == facts.count()) {
       return node;
     }
-    FileSelection selection = new FileSelection(NAME, question, false);
+    FileSelection selection = new FileSelection(NAME, question, facts.count(), false);
     for (Integer position : chosen) {
       selection.add(facts, position.intValue());
     }

@@ -45,6 +45,9 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
     if (settings.limit) {
       rewrites.add(new LimitRewrite());
     }
+    if (settings.topK) {
+      rewrites.add(new TopRewrite());
+    }
     if (settings.aggregates) {
       rewrites.add(new AggregateRewrite());
     }

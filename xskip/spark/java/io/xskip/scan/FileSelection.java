@@ -24,6 +24,7 @@ public final class FileSelection {
   private final boolean isFixed;
   private final Map<Path, FileStatus> files = new HashMap<>();
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
+  private final int listed;
   private long bytes = 0;
 
   /**
@@ -31,10 +32,12 @@ public final class FileSelection {
    *
    * @param reason the name of the rewrite that selects, for reports
    * @param question what the rewrite has asked the indexes
+   * @param listed the number of files from which the rewrite selects
    * @param isFixed whether the plan has what the other files contribute, so that the scan must read
    *     these files; otherwise it can read all files
    */
-  public FileSelection(String reason, FactsQuestion question, boolean isFixed) {
+  public FileSelection(String reason, FactsQuestion question, int listed, boolean isFixed) {
+    this.listed = listed;
     this.reason = reason;
     this.question = question;
     this.isFixed = isFixed;
@@ -84,15 +87,17 @@ public final class FileSelection {
     return (Seq<PartitionDirectory>) Scala.seq(directories);
   }
 
-  /** Returns whether a listing has all files of the selection, and none of them has changed. */
+  /** Returns whether a listing has the files of the selection, unchanged, and as many others. */
   private boolean areIn(Seq<PartitionDirectory> listing) {
     int found = 0;
+    int count = 0;
     for (PartitionDirectory directory : Scala.list(listing)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         found += has(file.fileStatus()) ? 1 : 0;
+        count++;
       }
     }
-    return found == files.size();
+    return found == files.size() && count == listed;
   }
 
   private boolean has(FileStatus file) {

@@ -1,0 +1,132 @@
+package io.xskip.rule;
+
+import io.xskip.snapshot.ColumnFacts;
+import io.xskip.snapshot.FileFacts;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Ascending$;
+import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.util.TypeUtils$;
+import org.apache.spark.sql.types.DataType;
+import scala.math.Ordering;
+
+/**
+ * The files that can have one of the first rows in an order.
+ *
+ * <p>Let {@code worst} be the bound of a file that none of its values comes after, and {@code best}
+ * the bound that none comes before. If the files that match wholly with a {@code worst} not after
+ * some value have k rows, then no row after this value is among the first k: a file whose {@code
+ * best} comes after the value is not needed. Bounds need not be values of rows.
+ */
+final class TopFiles {
+  private final FileFacts files;
+  private final DataType type;
+  private final int partition;
+  private final boolean isAscending;
+  private final boolean hasNullsFirst;
+  private final Ordering<Object> order;
+  private final ColumnFacts facts;
+
+  /**
+   * Creates the files of an order.
+   *
+   * @param partition the position of the column among the partition columns, or -1; then it is the
+   *     only column of the question
+   */
+  TopFiles(FileFacts files, DataType type, int partition, SortOrder sort) {
+    this.files = files;
+    this.type = type;
+    this.partition = partition;
+    isAscending = sort.direction() == Ascending$.MODULE$;
+    hasNullsFirst = sort.nullOrdering() == NullsFirst$.MODULE$;
+    order = (Ordering<Object>) TypeUtils$.MODULE$.getInterpretedOrdering(type);
+    facts = partition < 0 ? files.columns(new DataType[] {type})[0] : null;
+  }
+
+  /** Returns the positions of the files that can have one of the first rows. */
+  List<Integer> needed(int rows) {
+    Object last = last(rows);
+    List<Integer> needed = new ArrayList<>();
+    for (int i = 0; i < files.count(); i++) {
+      if (last == null || isNeeded(i, last)) {
+        needed.add(Integer.valueOf(i));
+      }
+    }
+    return needed;
+  }
+
+  /** Returns a value that the given number of rows do not come after, or null if none is known. */
+  private Object last(int rows) {
+    List<Integer> sure = new ArrayList<>();
+    for (int i = 0; i < files.count(); i++) {
+      if (files.isWhole(i) && certainRows(i) > 0 && bound(i, !isAscending) != null) {
+        sure.add(Integer.valueOf(i));
+      }
+    }
+    sure.sort(
+        new Comparator<Object>() {
+          @Override
+          public int compare(Object one, Object other) {
+            Object worst = bound(((Integer) one).intValue(), !isAscending);
+            return compared(worst, bound(((Integer) other).intValue(), !isAscending));
+          }
+        });
+    long found = 0;
+    for (Integer position : sure) {
+      found += certainRows(position.intValue());
+      if (found >= rows) {
+        return bound(position.intValue(), !isAscending);
+      }
+    }
+    return null;
+  }
+
+  /** Returns how many rows of a file do not come after its worst bound, at least. */
+  private long certainRows(int position) {
+    if (hasNullsFirst || partition >= 0) {
+      return files.rows(position);
+    }
+    long nulls = facts.nulls(files.ordinal(position));
+    return nulls < 0 ? 0 : files.rows(position) - nulls;
+  }
+
+  private boolean isNeeded(int position, Object last) {
+    if (partition < 0 && !isKnown(position)) {
+      return true;
+    }
+    if (hasNullsFirst && canHaveNull(position)) {
+      return true;
+    }
+    Object best = bound(position, isAscending);
+    return best != null && compared(best, last) <= 0; // without bounds, all values are NULL
+  }
+
+  /** Returns whether it is known of a file of which column values it has bounds, or none. */
+  private boolean isKnown(int position) {
+    int ordinal = files.ordinal(position);
+    return ordinal >= 0 && (facts.isBounded(ordinal) || facts.isEmpty(ordinal));
+  }
+
+  private boolean canHaveNull(int position) {
+    return partition < 0
+        ? facts.nulls(files.ordinal(position)) != 0
+        : files.partition(position).isNullAt(partition);
+  }
+
+  /** Returns the lower or the upper bound of a file, or null if it has none. */
+  private Object bound(int position, boolean isLow) {
+    if (partition >= 0) {
+      return files.partition(position).isNullAt(partition)
+          ? null
+          : files.partition(position).get(partition, type);
+    }
+    int ordinal = files.ordinal(position);
+    return isLow ? facts.low(ordinal) : facts.high(ordinal);
+  }
+
+  private int compared(Object one, Object other) {
+    return isAscending ? order.compare(one, other) : order.compare(other, one);
+  }
+}
