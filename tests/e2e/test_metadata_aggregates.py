@@ -154,6 +154,87 @@ def test_partition_columns(spark: SparkSession, tmp_path: Path) -> None:
         assert read(spark, "select count(*), max(p) from t where q = 'b' and k < 1") == set()
 
 
+#: In each file, d, s and u have one value, and u is NULL in the files of day 3.
+GROUPED = {
+    f"p={p}/f{p}{d}": [(d, k, k if d else None, f"s{d}", None if d == 3 else d) for k in range(10)]
+    for p in (1, 2, 3)
+    for d in range(4)
+}
+
+
+@pytest.fixture(scope="module")
+def grouped(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return an indexed dataset with a partition column."""
+    schema = "d int, k int, n int, s string, u int"
+    path = write_once(session, tmp_path_factory.mktemp("grouped") / "data", schema, GROUPED)
+    index(session, path, [*map(MinMax, ("d", "k", "n", "u")), ValueList("s")])
+    return path
+
+
+@pytest.fixture(params=["parquet", ""], ids=["v1", "v2"])
+def groups(spark: SparkSession, grouped: str, request: pytest.FixtureRequest) -> None:
+    """Define the view ``t``."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", request.param)
+    spark.read.parquet(grouped).createOrReplaceTempView("t")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize(
+    ("query", "files", "rewrite"),
+    [
+        ("select p, count(*), min(k), max(n) from t group by p", 0, "aggregate"),
+        ("select distinct d from t", 0, "aggregate"),
+        ("select d, s, count(n) c, max(k) + d m from t where k >= 0 group by d, s", 0, "aggregate"),
+        ("select u, count(*) from t group by u", 0, "aggregate"),
+        ("select p + 1, count(*) * 2 from t group by p", 0, "aggregate"),
+        ("select p, d, count(*) c from t where n > 3 or d < 2 group by p, d having count(*) > 3", 6, "aggregate"),
+        ("select p, count(*) from t where d > 1 or k > 3 group by p", 6, "aggregate"),
+        ("select p, count(*) from t where d > 2 or k > 3 group by p", 12, ""),
+        ("select d, count(*) from t where p = 2 group by d", 0, "aggregate"),
+        ("select d, count(*) from t where p = 9 group by d", 0, ""),
+        ("select k, count(*) from t group by k", 12, ""),
+        ("select s, sum(k) from t group by s", 12, ""),
+        ("select count(distinct d) from t", 12, ""),
+        ("select p, d, count(*) from t group by rollup(p, d)", 12, ""),
+    ],
+)
+def test_groups(spark: SparkSession, groups: None, query: str, files: int, rewrite: str, adaptive: str) -> None:
+    """[PLN-AG-4]"""
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    rows = sorted(map(repr, spark.sql(query).collect()))
+    report = xskip.last_report(spark)
+    assert report is not None
+    xskip.disable(spark)
+    try:
+        plain = spark.sql(query)
+        assert rows == sorted(map(repr, plain.collect()))
+        schema = plain.schema
+    finally:
+        xskip.enable(spark)
+    assert spark.sql(query).schema == schema
+    if "p = 9" not in query:
+        assert [(scan.kept, scan.rewrite) for scan in report.scans] == [(files, rewrite)]
+
+
+def test_groups_of_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-AG-4] Zeros, and bounds without a number of NULLs, decide no group."""
+    files: dict[str, list[Any]] = {
+        "a": [(0.0,)] * 3,
+        "b": [(-0.0,)],
+        "c": [(math.nan,)] * 2,
+        "d": [(1.5,)],
+        "e": [(1.5,), (None,)],
+    }
+    path = write_once(spark, tmp_path / "data", "x double", files)
+    index(spark, path, [MinMax("x")])
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    query = "select x, count(*) c from t where not x <=> 7.0 group by x"
+    report = xskip.explain(spark.sql(query))
+    rows = sorted((str(row.x), row.c) for row in spark.sql(query).collect())
+    assert rows == [("0.0", 4), ("1.5", 2), ("None", 1), ("nan", 2)]
+    assert [(scan.kept, scan.rewrite) for scan in report.scans] in ([(3, "aggregate")], [(5, "")])
+
+
 VALUES: list[tuple[str, list[Any]]] = [
     ("tinyint", [-3, 5]),
     ("smallint", [-300, 5]),

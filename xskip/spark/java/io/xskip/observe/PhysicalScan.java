@@ -144,6 +144,17 @@ final class PhysicalScan {
     return isIndexed() ? context().latest() : null;
   }
 
+  /** Returns whether a rewrite has left out files of the latest listing. */
+  boolean hasRewrite() {
+    List<ScanRecord> records = records();
+    return records != null && !records.isEmpty() && ((ScanRecord) records.get(0)).hasRewrite();
+  }
+
+  /** Returns whether another scan reads the same relation of the query. */
+  boolean isOfRelation(PhysicalScan other) {
+    return isIndexed() && other.isIndexed() && context() == other.context();
+  }
+
   private ScanContext context() {
     return ((SkippingIndex) index).context();
   }

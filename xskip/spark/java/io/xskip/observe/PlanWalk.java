@@ -43,6 +43,9 @@ final class PlanWalk {
     if (plan instanceof AdaptiveSparkPlanExec) {
       AdaptiveSparkPlanExec adaptive = (AdaptiveSparkPlanExec) plan;
       collect(isExecuted ? adaptive.executedPlan() : adaptive.inputPlan());
+      if (isExecuted) {
+        addRemoved(adaptive.inputPlan());
+      }
     } else if (isExecuted && plan instanceof QueryStageExec) {
       collect(((QueryStageExec) plan).plan());
     } else if (isExecuted && plan instanceof CommandResultExec) {
@@ -56,6 +59,22 @@ final class PlanWalk {
       }
       collectAll(plan.children());
       collectAll(plan.subqueries());
+    }
+  }
+
+  /**
+   * Adds the scans whose files a rewrite has made needless: adaptive execution removes a scan that
+   * has run without a file.
+   */
+  private void addRemoved(SparkPlan inputPlan) {
+    for (PhysicalScan scan : planned(inputPlan)) {
+      boolean isPresent = false;
+      for (PhysicalScan present : scans) {
+        isPresent |= present.isOfRelation(scan);
+      }
+      if (!isPresent && scan.hasRewrite()) {
+        scans.add(scan);
+      }
     }
   }
 

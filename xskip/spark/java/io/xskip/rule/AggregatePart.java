@@ -5,12 +5,15 @@ import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.Add;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Greatest;
 import org.apache.spark.sql.catalyst.expressions.Least;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
 import org.apache.spark.sql.catalyst.util.TypeUtils$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.LongType$;
@@ -36,8 +39,14 @@ abstract class AggregatePart {
   /** Adds a file for which {@link #isKnown} is true. */
   abstract void add(FileFacts files, ColumnFacts[] facts, int position);
 
+  /** Returns the aggregate over the added files, in Catalyst's form. */
+  abstract Object value();
+
   /** Returns the aggregate over all other files, combined with that over the added files. */
   abstract Expression combined();
+
+  /** Returns the aggregate over all files of a column with aggregates over some files each. */
+  abstract Expression merged(Expression column);
 
   /** The number of rows. */
   static class Rows extends AggregatePart {
@@ -58,8 +67,21 @@ abstract class AggregatePart {
     }
 
     @Override
+    Object value() {
+      return Long.valueOf(count);
+    }
+
+    @Override
     Expression combined() {
-      return new Add(aggregate(), new Literal(Long.valueOf(count), LongType$.MODULE$));
+      return new Add(aggregate(), new Literal(value(), LongType$.MODULE$));
+    }
+
+    @Override
+    Expression merged(Expression column) {
+      Expression sum = new Sum(column).toAggregateExpression();
+      Expression zero = new Literal(Long.valueOf(0), LongType$.MODULE$);
+      Expression[] both = {sum, zero}; // the sum of counts is no NULL, as its type allows
+      return new Coalesce((Seq<Expression>) Scala.seq(Arrays.asList(both)));
     }
   }
 
@@ -132,6 +154,18 @@ abstract class AggregatePart {
       if (bound == null || (isLeast ? comparison < 0 : comparison > 0)) {
         bound = value;
       }
+    }
+
+    @Override
+    Object value() {
+      return bound;
+    }
+
+    @Override
+    Expression merged(Expression column) {
+      return isLeast
+          ? new Min(column).toAggregateExpression()
+          : new Max(column).toAggregateExpression();
     }
 
     @Override

@@ -27,15 +27,23 @@ final class AggregateParts {
     this.chain = chain;
   }
 
-  /** Returns the aggregates in expressions, or null if one of them needs the rows. */
-  static AggregateParts of(List<Expression> expressions, RelationChain chain) {
+  /**
+   * Returns the aggregates in expressions, or null if one of them needs the rows.
+   *
+   * @param groups columns of the files of which the facts are needed, too
+   */
+  static AggregateParts of(
+      List<Expression> expressions, RelationChain chain, List<Attribute> groups) {
     AggregateParts parts = new AggregateParts(chain);
+    for (Attribute group : groups) {
+      parts.position(group);
+    }
     for (Expression expression : expressions) {
       if (!parts.addAll(expression)) {
         return null;
       }
     }
-    return parts.parts.isEmpty() ? null : parts;
+    return parts;
   }
 
   private boolean addAll(Expression expression) {
@@ -80,7 +88,8 @@ final class AggregateParts {
             || function.getClass() == Max.class);
   }
 
-  private int position(Attribute column) {
+  /** Returns the position of a column among {@link #columns}. */
+  int position(Attribute column) {
     for (int i = 0; i < columns.size(); i++) {
       if (((Attribute) columns.get(i)).exprId().equals(column.exprId())) {
         return i;
@@ -117,13 +126,17 @@ final class AggregateParts {
     return true;
   }
 
-  /** Returns an aggregate over the other files, combined with what is known of the added files. */
-  Expression combined(AggregateExpression aggregate) {
-    for (AggregatePart part : parts) {
-      if (part.aggregate() == aggregate) {
-        return part.combined();
-      }
+  /** Returns the aggregates in the order of the expressions. */
+  List<AggregatePart> all() {
+    return parts;
+  }
+
+  /** Returns the position of an aggregate of the expressions in {@link #all}. */
+  int indexOf(AggregateExpression aggregate) {
+    int position = 0;
+    while (((AggregatePart) parts.get(position)).aggregate() != aggregate) {
+      position++;
     }
-    throw new IllegalStateException("an aggregate that was not added"); // the caller has added all
+    return position;
   }
 }

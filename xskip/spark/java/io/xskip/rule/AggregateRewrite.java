@@ -8,7 +8,9 @@ import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -21,7 +23,8 @@ import scala.collection.immutable.Seq;
  * whose rows count, and the scan reads only the others [PLN-AG].
  */
 final class AggregateRewrite implements Rewrite {
-  private static final String NAME = "aggregate";
+  /** The name of the rewrite in reports, also with groups. */
+  static final String NAME = "aggregate";
 
   @Override
   public boolean matches(LogicalPlan node) {
@@ -34,8 +37,10 @@ final class AggregateRewrite implements Rewrite {
   public LogicalPlan rewrite(LogicalPlan node) throws Exception {
     Aggregate aggregate = (Aggregate) node;
     RelationChain chain = RelationChain.of(aggregate.child());
-    AggregateParts parts = AggregateParts.of(results(aggregate), chain);
-    List<Expression> conditions = parts == null ? null : chain.conditions();
+    AggregateParts parts =
+        AggregateParts.of(results(aggregate), chain, Collections.<Attribute>emptyList());
+    List<Expression> conditions =
+        parts == null || parts.all().isEmpty() ? null : chain.conditions();
     if (conditions == null) {
       return node;
     }
@@ -51,22 +56,21 @@ final class AggregateRewrite implements Rewrite {
         others.add(files, i);
       }
     }
-    return others.count() == files.count()
-        ? node
-        : combined(aggregate, parts, chain.selecting(others));
+    LogicalPlan child =
+        others.count() == files.count() ? aggregate.child() : chain.selecting(others);
+    return child == aggregate.child() ? node : combined(aggregate, parts, child);
   }
 
+  /** Returns the results of an aggregation. */
   @SuppressWarnings("unchecked") // named expressions are expressions
-  private static List<Expression> results(Aggregate aggregate) {
+  static List<Expression> results(Aggregate aggregate) {
     return (List<Expression>) (List<?>) Scala.list(aggregate.aggregateExpressions());
   }
 
   private static LogicalPlan combined(
       Aggregate aggregate, final AggregateParts parts, LogicalPlan child) throws Exception {
-    if (child == aggregate.child()) { // this Spark has another constructor of scans
-      return aggregate;
-    }
-    NodeRewriter<Expression> combination =
+    return changed(
+        aggregate,
         new NodeRewriter<Expression>() {
           @Override
           protected boolean matches(Object node) {
@@ -75,13 +79,26 @@ final class AggregateRewrite implements Rewrite {
 
           @Override
           protected Object rewrite(Object node) {
-            return parts.combined((AggregateExpression) node);
+            int position = parts.indexOf((AggregateExpression) node);
+            return ((AggregatePart) parts.all().get(position)).combined();
           }
-        };
+        },
+        child);
+  }
+
+  /** Returns an aggregation with changed results over another plan. */
+  static LogicalPlan changed(
+      Aggregate aggregate, NodeRewriter<Expression> change, LogicalPlan child) throws Exception {
     List<NamedExpression> results = new ArrayList<>();
     for (Expression result : results(aggregate)) {
-      results.add((NamedExpression) result.transformUp(combination));
+      results.add((NamedExpression) result.transformUp(change));
     }
+    return withResults(aggregate, results, child);
+  }
+
+  /** Returns an aggregation with other results over another plan. */
+  static LogicalPlan withResults(
+      Aggregate aggregate, List<NamedExpression> results, LogicalPlan child) throws Exception {
     Seq<NamedExpression> sequence = (Seq<NamedExpression>) Scala.seq(results);
     Object changed = SparkCompat.exchange(aggregate, aggregate.aggregateExpressions(), sequence);
     return (LogicalPlan) SparkCompat.exchange((Aggregate) changed, aggregate.child(), child);

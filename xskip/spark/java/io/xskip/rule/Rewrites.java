@@ -50,6 +50,7 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
     }
     if (settings.aggregates) {
       rewrites.add(new AggregateRewrite());
+      rewrites.add(new GroupRewrite());
     }
     return rewrites;
   }

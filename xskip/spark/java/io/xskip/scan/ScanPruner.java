@@ -126,8 +126,9 @@ public final class ScanPruner {
       return;
     }
     isRecorded = true;
-    select(selection);
-    if (!isPruned) {
+    boolean isSelected = select(selection);
+    // a rewrite has asked of a scan without filters, and selected nothing: no index was of use
+    if (!isPruned || (!isSelected && !canPrune(context, filters))) {
       context.setLatest(Collections.<ScanRecord>emptyList());
       return;
     }
@@ -141,15 +142,17 @@ public final class ScanPruner {
     publish();
   }
 
-  private void select(FileSelection selection) {
+  /** Reads only the files of a selection, and returns whether there is one that suffices. */
+  private boolean select(FileSelection selection) {
     Seq<PartitionDirectory> selected = selection == null ? null : selection.in(listing);
     if (selected == null) {
-      return;
+      return false;
     }
     if (records.size() == 1) {
       records.set(0, ((ScanRecord) records.get(0)).selecting(selection));
     }
     listing = selected;
+    return true;
   }
 
   private void log() {

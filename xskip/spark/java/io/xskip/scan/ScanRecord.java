@@ -141,6 +141,11 @@ public final class ScanRecord implements Json.Value {
     return counts[4];
   }
 
+  /** Returns whether a rewrite has left out files that the indexes keep. */
+  public boolean hasRewrite() {
+    return !rewrite.isEmpty();
+  }
+
   /** Returns how many indexes the answer is based on. */
   public int indexes() {
     return indexes;
