@@ -127,6 +127,13 @@ def _stem(name: str) -> str:
     return name.rpartition(".")[0]
 
 
+def formatted(df: DataFrame) -> str:
+    """Return what ``df.explain("formatted")`` prints."""
+    jvm: Any = df.sparkSession._jvm
+    tools = jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    return str(tools.explainString(df._jdf.queryExecution(), "formatted"))
+
+
 def kept(spark: SparkSession, path: str, predicate: str, fmt: str = "parquet") -> set[str]:
     """Return the base names of the files that a query with this filter reads."""
     return opened_files(spark.read.format(fmt).load(path).filter(predicate))

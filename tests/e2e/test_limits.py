@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import AVRO_V2, index, opened_by_scan, opened_files, write_once
+from tests.helpers import AVRO_V2, formatted, index, opened_by_scan, opened_files, write_once
 from xskip import MinMax, ValueList
 
 SCHEMA = "k int, day int, n int, s string"
@@ -234,6 +234,17 @@ def test_reports(spark: SparkSession, data: DataFrame) -> None:
         (scan,) = report.scans
         assert (scan.files, scan.kept, scan.rewrite, scan.unneeded) == (10, 1, "limit", 2)
         assert "limit    2 of the skipped files can have matching rows" in str(report)
+
+
+def test_texts_of_plans(data: DataFrame) -> None:
+    """[REP-T-1] Before and after the query runs."""
+    for df, note in (
+        (data.filter("day > 6").limit(3), "(xskip: 1 of 10 files, 1 index, limit)"),
+        (data.limit(3), "(xskip: 1 of 10 files, 0 indexes, limit)"),
+    ):
+        assert note in formatted(df)
+        df.collect()
+        assert note in formatted(df)
 
 
 def conditions(chooser: random.Random) -> Iterator[str]:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import xskip
 from tests.e2e.conftest import Lake
-from tests.helpers import index, write_once
+from tests.helpers import formatted, index, write_once
 from xskip import MinMax
-
-
-def formatted(df: DataFrame) -> str:
-    """Return what ``df.explain("formatted")`` prints."""
-    jvm: Any = df.sparkSession._jvm
-    tools = jvm.org.apache.spark.sql.api.python.PythonSQLUtils
-    return str(tools.explainString(df._jdf.queryExecution(), "formatted"))
 
 
 def notes(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.e2e.table_formats import EXTENSIONS, PACKAGES
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.rewrites import COUNTS
 from tests.fuzz.rounds import Round, Tally
 
 _PREDICATES = 90
@@ -59,6 +60,7 @@ def main() -> int:
     sys.stdout.write(
         f"seeds {asked.seed} to {seed - 1}: {total.pairs:,} pairs, {total.skipped:,} skipped, "
         f"{total.matching:,} matching, {total.whole:,} wholly, "
+        f"{COUNTS['queries']:,} queries of which metadata planned {COUNTS['rewritten']:,}, "
         f"{total.predicates:,} predicates of which Spark refused {total.refused:,}, {len(scripts)} wrong, "
         f"{time.monotonic() - started:.0f} s\n"
     )

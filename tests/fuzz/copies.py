@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -26,9 +27,8 @@ from tests.fuzz.paths import Bounds, Naming, union
 from tests.fuzz.plans import ALL_KEYS, Plan
 from tests.fuzz.tree import Tree
 from xskip.errors import DatasetError
-from xskip.pruning.complement import complement, matching_wholly
+from xskip.pruning.complement import complement_clause, matching_wholly
 from xskip.pruning.prune import requirements
-from xskip.pruning.translate import translate
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.spark_engine import engine_of
 
@@ -279,8 +279,9 @@ class Copies:
         snapshot = evidence.snapshot() if evidence is not None else None
         if trace is None or evidence is None or snapshot is None or trace.decoded is None:
             return set(), set()
-        needed = requirements(translate(complement(trace.decoded), evidence.selection.catalog))
-        table = snapshot.load_proven(needed, evidence.profile)
+        needed = requirements(complement_clause(trace.decoded, evidence.selection.catalog))
+        counts = snapshot.counts().plausible()
+        table = dataclasses.replace(snapshot.load_proven(needed, evidence.profile), counts=counts)
         with evidence.functions.collecting():  # a function without results decides nothing
             whole = matching_wholly(trace.decoded, evidence.selection.catalog, table)
         names = table.files.names.filter(pa.array(whole)).to_pylist()

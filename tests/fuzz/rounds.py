@@ -19,6 +19,7 @@ from tests.fuzz.kinds import some
 from tests.fuzz.paths import naming
 from tests.fuzz.plans import Plan, other_schema, plan
 from tests.fuzz.predicates import predicate
+from tests.fuzz.rewrites import planned_by_metadata
 from tests.fuzz.scope import Scope, fields_of
 from tests.fuzz.tree import Tree, smaller
 from tests.fuzz.ways import WAYS, Difference, delta_beside, sessions_and_threads
@@ -131,6 +132,7 @@ class Round:
         for way in WAYS:
             tally.pairs += FILES * len(trees)
             yield from way(self.copies, self.kinds[-1], trees)
+        yield from planned_by_metadata(self.copies, self.kinds[-1], trees)
         if self._has_delta:
             tally.pairs += 2 * FILES * len(trees)
             yield from delta_beside(self.copies, (self.kinds[0], self.kinds[-1]), trees)

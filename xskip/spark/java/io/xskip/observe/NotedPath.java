@@ -1,6 +1,7 @@
 package io.xskip.observe;
 
 import io.xskip.common.Failures;
+import io.xskip.scan.FileSelection;
 import io.xskip.scan.ScanContext;
 import org.apache.hadoop.fs.Path;
 
@@ -9,10 +10,12 @@ final class NotedPath extends Path {
   private static final long serialVersionUID = 1L;
 
   private final transient ScanContext context;
+  private final transient FileSelection selection;
 
-  NotedPath(Path path, ScanContext context) {
+  NotedPath(Path path, ScanContext context, FileSelection selection) {
     super(path.toUri());
     this.context = context;
+    this.selection = selection;
   }
 
   @Override
@@ -22,7 +25,7 @@ final class NotedPath extends Path {
       return path;
     }
     try {
-      return path + " (" + ScanNote.text(context) + ")";
+      return path + " (" + ScanNote.text(context, selection) + ")";
     } catch (Throwable t) {
       Failures.logDebug("the text of a plan", t);
       return path;

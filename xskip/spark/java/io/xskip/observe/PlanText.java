@@ -1,6 +1,7 @@
 package io.xskip.observe;
 
 import io.xskip.common.Failures;
+import io.xskip.scan.FileSelection;
 import io.xskip.scan.ScanContext;
 import java.util.Iterator;
 import java.util.function.Function;
@@ -26,7 +27,7 @@ public final class PlanText {
   private PlanText() {}
 
   /** Returns root paths; for the text of a plan node, the first one has a note. */
-  public static Seq<Path> rootPaths(Seq<Path> paths, ScanContext context) {
+  public static Seq<Path> rootPaths(Seq<Path> paths, ScanContext context, FileSelection selection) {
     try {
       if (paths.isEmpty() || !isAsked()) {
         return paths;
@@ -34,7 +35,7 @@ public final class PlanText {
       PlanMetrics.extend();
       VectorBuilder<Path> noted = new VectorBuilder<>();
       scala.collection.Iterator<Path> iterator = paths.iterator();
-      noted.$plus$eq(new NotedPath((Path) iterator.next(), context));
+      noted.$plus$eq(new NotedPath((Path) iterator.next(), context, selection));
       while (iterator.hasNext()) {
         noted.$plus$eq((Path) iterator.next());
       }

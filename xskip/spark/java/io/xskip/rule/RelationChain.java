@@ -147,7 +147,7 @@ final class RelationChain {
    * that they know need not be those that the query finds, or if files are selected already.
    */
   FileFacts facts(FactsQuestion question) throws Exception {
-    if (index.listing().hasSelection() || !index.context().readsAllRecords()) {
+    if (index.listing().selection() != null || !index.context().readsAllRecords()) {
       return null;
     }
     if (relation instanceof LogicalRelation) {

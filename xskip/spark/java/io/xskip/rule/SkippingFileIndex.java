@@ -61,7 +61,7 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
 
   @Override
   public Seq<Path> rootPaths() {
-    return PlanText.rootPaths(delegate.rootPaths(), context);
+    return PlanText.rootPaths(delegate.rootPaths(), context, listing.selection());
   }
 
   @Override

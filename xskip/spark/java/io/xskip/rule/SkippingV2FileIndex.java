@@ -97,7 +97,7 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
 
   @Override
   public Seq<Path> rootPaths() {
-    return PlanText.rootPaths(delegate.rootPaths(), context);
+    return PlanText.rootPaths(delegate.rootPaths(), context, listing.selection());
   }
 
   @Override

@@ -56,7 +56,8 @@ public final class FileSelection {
     ((List<FileStatusWithMetadata>) partitions.get(partition)).add(listed);
   }
 
-  String reason() {
+  /** Returns the name of the rewrite. */
+  public String reason() {
     return reason;
   }
 
@@ -66,6 +67,11 @@ public final class FileSelection {
 
   public int count() {
     return files.size();
+  }
+
+  /** Returns the number of files from which the rewrite has selected. */
+  public int listed() {
+    return listed;
   }
 
   long bytes() {

@@ -62,9 +62,9 @@ public final class ScanListing {
     return selected;
   }
 
-  /** Returns whether a rewrite has selected files. */
-  public boolean hasSelection() {
-    return selection != null;
+  /** Returns the files that suffice for the query, or null for all. */
+  public FileSelection selection() {
+    return selection;
   }
 
   /** Returns whether another listing has the same selection, or neither has one. */

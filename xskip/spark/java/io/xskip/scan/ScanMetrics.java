@@ -30,7 +30,12 @@ public final class ScanMetrics {
 
   /** The keys, which order the metrics in the user interface. */
   private static final String[] KEYS = {
-    "xskipBytesSkipped", "xskipFilesListed", "xskipFilesSkipped", "xskipIndexes", "xskipTime"
+    "xskipBytesSkipped",
+    "xskipFilesListed",
+    "xskipFilesSkipped",
+    "xskipFilesUnneeded",
+    "xskipIndexes",
+    "xskipTime"
   };
 
   /** Values of executions that Spark has not announced yet, by the number of the execution. */
@@ -105,6 +110,7 @@ public final class ScanMetrics {
       factory.createSizeMetric(context, "xskip: size of files skipped", -1),
       factory.createMetric(context, "xskip: number of files listed"),
       factory.createMetric(context, "xskip: number of files skipped"),
+      factory.createMetric(context, "xskip: number of skipped files that can match"),
       factory.createMetric(context, "xskip: number of indexes used"),
       factory.createTimingMetric(context, "xskip: time to select files", -1),
     };
@@ -131,17 +137,19 @@ public final class ScanMetrics {
       List<ScanRecord> records, Seq<Tuple2<Object, Object>> others) {
     long skippedBytes = 0;
     long skipped = 0;
+    long unneeded = 0;
     long indexes = 0;
     long nanos = 0;
     for (ScanRecord scan : records) {
       skippedBytes += scan.listedBytes() - scan.keptBytes();
       skipped += scan.listed() - scan.kept();
+      unneeded += scan.unneeded();
       indexes += scan.indexes();
       nanos += scan.nanos();
     }
     long listed = ((ScanRecord) records.get(0)).listed();
     long millis = (nanos + HALF_MILLI) / (2 * HALF_MILLI);
-    long[] values = {skippedBytes, listed, skipped, indexes, millis};
+    long[] values = {skippedBytes, listed, skipped, unneeded, indexes, millis};
     VectorBuilder<Tuple2<Object, Object>> updates = new VectorBuilder<>();
     if (others != null) {
       updates.$plus$plus$eq(others);

@@ -146,6 +146,11 @@ public final class ScanRecord implements Json.Value {
     return !rewrite.isEmpty();
   }
 
+  /** Returns how many files that the indexes keep a rewrite has left out. */
+  long unneeded() {
+    return unneeded;
+  }
+
   /** Returns how many indexes the answer is based on. */
   public int indexes() {
     return indexes;
