@@ -85,6 +85,9 @@ def read(spark: SparkSession, query: str) -> set[str]:
         ("select min(day) from t where n > 0", {"f0", "f5"}),
         ("select count(*) from (select k + 1 j, day d from t) where d < 3", set()),
         ("select max(d) from (select day d, k from t where k > -5) where d < 3", set()),
+        ("select count(*) from t where k + 1 > 0 and day > 6", set()),
+        ("select count(*) from t where n + 1 > 417", {"f4", "f5"}),
+        ("select count(*) from t where upper(s) > 'A' and day = 3", set()),
         ("select bool_or(day > 3) from t where day < 2", {"f0", "f1"}),
     ],
 )

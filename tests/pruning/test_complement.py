@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.pruning.cases import Case, cases, translated, trees
 from tests.reference import POOLS, truth
 from xskip.expressions.condition_reasons import OtherReason
-from xskip.expressions.operands import Column, Elements
+from xskip.expressions.operands import Column, Computed, Elements, Monotonicity
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,
@@ -98,6 +98,14 @@ def test_the_complement_is_true_where_the_predicate_is_not() -> None:
 def test_complements(predicate: Predicate, expected: Predicate) -> None:
     """[PRU-CO-2]"""
     assert complement(predicate) == expected
+
+
+@pytest.mark.parametrize("is_total", [False, True])
+def test_the_complement_of_a_condition_on_a_function(*, is_total: bool) -> None:
+    """[PRU-CO-2] Only a function that is NULL for no value is NULL where its column is."""
+    function = Computed(A, "int", "f", 0, Monotonicity(), cast(Any, None), is_total=is_total)
+    expected = Or((Comparison(Op.GE, function, 1), IsNull(A if is_total else function)))
+    assert complement(Comparison(Op.LT, function, 1)) == expected
 
 
 @pytest.mark.parametrize("is_one", [False, True])

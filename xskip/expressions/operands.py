@@ -152,6 +152,8 @@ class Computed:
         empty.
     form : Form or None
         The form of the function; None if no form identifies the function.
+    is_total : bool
+        Whether the function is known to be NULL for no value of the column but NULL.
 
     Examples
     --------
@@ -173,6 +175,7 @@ class Computed:
     evaluate: Evaluate = field(compare=False, repr=False)
     call: tuple[object, ...] = ()
     form: Form | None = None
+    is_total: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         if self.name in _SIGNS:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from xskip.clauses.clause import Clause, IndexClause, Mask, Trace, Undetermined, evaluate, is_false, map_leaves
 from xskip.clauses.recorded_nulls import RecordedNulls
 from xskip.expressions.condition_reasons import UnsupportedNode
-from xskip.expressions.operands import Cast, Column, Elements, Operand
+from xskip.expressions.operands import Cast, Column, Computed, Elements, Operand
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,
@@ -71,9 +71,14 @@ def _or_null(negation: Predicate, operand: Operand) -> Predicate:
     return Or((negation, *_null_tests((operand,))))
 
 
-def _null_tests(operands: Iterable[Operand]) -> Iterable[Predicate]:
-    # a widening cast is NULL exactly where its column is
-    return (IsNull(operand.column if isinstance(operand, Cast) else operand) for operand in operands)
+def _null_tests(operands: Iterable[Operand]) -> Iterator[Predicate]:
+    for operand in operands:
+        match operand:
+            # a widening cast, and a total function, are NULL exactly where their column is
+            case Cast(column) | Computed(column=Column() as column, is_total=True):
+                yield IsNull(column)
+            case _:
+                yield IsNull(operand)
 
 
 def complement_clause(predicate: Predicate, catalog: IndexCatalog) -> Clause:

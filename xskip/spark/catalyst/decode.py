@@ -312,7 +312,8 @@ def _expression(node: Node, reason: Reason) -> Computed | Derived | Unknown:
     name = function_name(node)
     has_values = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
     if node.term >= 0 and node.evaluate is not None and has_values and column is not None and atomic_name(column.type):
-        return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
+        shape, call = monotonicity_of(node), _call_in(node)
+        return Computed(column, node.type, name, node.term, shape, node.evaluate, call, form, node.is_total)
     return Unknown(reason) if form is None else Derived(form, node.type, reason)
 
 

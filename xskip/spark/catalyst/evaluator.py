@@ -33,6 +33,8 @@ class ExprNode(list[Any]):
     term: int | None = None
     #: The Spark type of the expression; empty without a mark.
     type: str = ""
+    #: Whether the expression is known to be NULL for no value of its column but NULL.
+    is_total: bool = False
     evaluate: Evaluate | None = None
     #: Whether an index on a condition, such as this node, can exist.
     with_conditions: bool = True
@@ -41,8 +43,8 @@ class ExprNode(list[Any]):
 def decorate(node: Any, evaluate: Evaluate | None = None, *, with_conditions: bool = True) -> Any:
     """Return a node, parsed from JSON, and its arguments with the hook's marks turned into attributes.
 
-    A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression. An
-    :class:`Evaluator` also records the marked nodes in ``terms``.
+    A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression, and with
+    ``v`` if it is total. An :class:`Evaluator` also records the marked nodes in ``terms``.
 
     >>> call = decorate(["Year", ["$", ["d"], "date"], {"@": 3, "t": "int"}])
     >>> call, call.term, call.type
@@ -56,6 +58,7 @@ def decorate(node: Any, evaluate: Evaluate | None = None, *, with_conditions: bo
     if mark:
         call.with_conditions = with_conditions
         call.term, call.type, call.evaluate = mark["@"], mark["t"], evaluate
+        call.is_total = mark.get("v") is True
         if isinstance(evaluate, Evaluator):
             evaluate.terms[mark["@"]] = call
     return call

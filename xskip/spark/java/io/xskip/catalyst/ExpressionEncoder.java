@@ -34,14 +34,25 @@ public final class ExpressionEncoder {
   private final JsonGenerator json;
   private final ExpressionEvaluator evaluator;
 
-  private ExpressionEncoder(JsonGenerator json, ExpressionEvaluator evaluator) {
+  /** Whether the text states which expressions have a value for each value of their column. */
+  private final boolean statesNulls;
+
+  private ExpressionEncoder(
+      JsonGenerator json, ExpressionEvaluator evaluator, boolean statesNulls) {
     this.json = json;
     this.evaluator = evaluator;
+    this.statesNulls = statesNulls;
   }
 
   public static void write(JsonGenerator json, Expression expression, ExpressionEvaluator evaluator)
       throws IOException {
-    new ExpressionEncoder(json, evaluator).writeExpression(expression);
+    new ExpressionEncoder(json, evaluator, false).writeExpression(expression);
+  }
+
+  /** Writes a condition for Python to find the files that match it wholly. */
+  public static void writeCondition(
+      JsonGenerator json, Expression condition, ExpressionEvaluator evaluator) throws IOException {
+    new ExpressionEncoder(json, evaluator, true).writeExpression(condition);
   }
 
   /** Returns the text of an expression, and adds to {@code evaluator} what Python may evaluate. */
@@ -250,7 +261,29 @@ public final class ExpressionEncoder {
     json.writeStartObject();
     json.writeNumberField("@", number);
     json.writeStringField("t", expression.dataType().catalogString());
+    if (statesNulls && number >= 0 && isNullOnlyOfNull(expression)) {
+      json.writeBooleanField("v", true);
+    }
     json.writeEndObject();
+  }
+
+  /** Returns whether an expression of one column is NULL for no value of the column but NULL. */
+  private static boolean isNullOnlyOfNull(Expression expression) {
+    Expression ofValues =
+        (Expression)
+            expression.transformUp(
+                new NodeRewriter<Expression>() {
+                  @Override
+                  protected boolean matches(Object node) {
+                    return node instanceof AttributeReference;
+                  }
+
+                  @Override
+                  protected Object rewrite(Object node) {
+                    return ((AttributeReference) node).withNullability(false);
+                  }
+                });
+    return !ofValues.nullable();
   }
 
   private void writeArgument(Object argument, int depth) throws IOException {

@@ -104,7 +104,7 @@ public final class PruningRequest {
       throws Exception {
     json.writeArrayFieldStart(name);
     for (Expression expression : expressions) {
-      ExpressionEncoder.write(json, expression, evaluator);
+      ExpressionEncoder.writeCondition(json, expression, evaluator);
     }
     json.writeEndArray();
   }
