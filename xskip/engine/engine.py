@@ -42,6 +42,8 @@ __all__ = ["Engine"]
 
 _log = logging.getLogger("xskip")
 _MAX_TRACES = 512
+#: The number of files above which the engine keeps no answers with facts, which have some 8 bytes for each file.
+_MAX_FILES_OF_FACTS = 20_000
 _OF_SETTINGS = '{"settings":'
 
 
@@ -144,7 +146,9 @@ class Engine:
         decision = loaded.decisions.get(key)
         if decision is None or (decision.settings != "" and decision.settings != functions.settings()):
             decision = self._prune(request, loaded, profile, functions)
-        loaded.decisions.put(key, decision)
+        # the facts of many files are large, and a plan asks for them once
+        if request.facts is None or loaded.snapshot.rows <= _MAX_FILES_OF_FACTS:
+            loaded.decisions.put(key, decision)
         return decision
 
     def _prune(self, request: ScanRequest, loaded: LoadedIndex, profile: ReadProfile, functions: Functions) -> Decision:

@@ -65,14 +65,38 @@ public final class ReadProfile {
     return format;
   }
 
-  /** Returns whether a reader option lets the query pass over corrupt or missing files. */
-  public boolean passesOverFiles() {
-    for (String option : new String[] {"ignoreCorruptFiles", "ignoreMissingFiles"}) {
-      if (Boolean.parseBoolean(OptionDigests.value(options, option))) {
-        return true;
-      }
+  /**
+   * Returns whether an option or a setting can make the query find fewer records than the files
+   * have: the options and settings whose effect is "records" in Python's tables.
+   */
+  public boolean passesOverRecords(SQLConf conf) {
+    if (conf.ignoreCorruptFiles()
+        || conf.ignoreMissingFiles()
+        || Boolean.parseBoolean(OptionDigests.value(options, "ignoreCorruptFiles"))
+        || Boolean.parseBoolean(OptionDigests.value(options, "ignoreMissingFiles"))) {
+      return true;
     }
-    return false;
+    if (format.equals("avro")) {
+      String ignoresExtension = OptionDigests.value(options, "ignoreExtension");
+      return ignoresExtension == null
+          ? isTrue(conf, "avro.mapred.ignore.inputs.without.extension")
+          : !Boolean.parseBoolean(ignoresExtension);
+    }
+    if (format.equals("parquet")) {
+      String threshold = value(conf, "parquet.read.bad.record.threshold");
+      return !threshold.isEmpty() && !threshold.equals("0");
+    }
+    return isTrue(conf, "orc.skip.corrupt.data");
+  }
+
+  private boolean isTrue(SQLConf conf, String key) {
+    return Boolean.parseBoolean(value(conf, key));
+  }
+
+  /** Returns an option, or a setting of the session or of Hadoop, or an empty text. */
+  private String value(SQLConf conf, String key) {
+    String option = OptionDigests.value(options, key);
+    return option == null ? ReadSettings.effective(conf, key) : option;
   }
 
   public StructType partitionSchema() {

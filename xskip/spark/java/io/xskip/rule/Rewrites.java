@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 
@@ -22,6 +23,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
 public final class Rewrites extends NodeRewriter<LogicalPlan> {
   private final SkippingSettings settings;
   private final List<Rewrite> rewrites;
+  private final LimitRewrite limit = new LimitRewrite();
   private final PlanExpressions subqueries = new PlanExpressions(this);
 
   /** The rewrites of a plan whose relations have skipping file indexes; null if there are none. */
@@ -29,7 +31,7 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
 
   public Rewrites(SkippingSettings settings) {
     this.settings = settings;
-    ofFiles = new Rewrites(settings, ofFiles(settings));
+    ofFiles = new Rewrites(settings, ofFiles());
     IndexedRelations relations = new IndexedRelations(settings);
     rewrites =
         Arrays.asList(
@@ -40,10 +42,10 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
             });
   }
 
-  private static List<Rewrite> ofFiles(SkippingSettings settings) {
+  private List<Rewrite> ofFiles() {
     List<Rewrite> rewrites = new ArrayList<>();
     if (settings.limit) {
-      rewrites.add(new LimitRewrite());
+      rewrites.add(limit);
     }
     if (settings.topK) {
       rewrites.add(new TopRewrite());
@@ -65,6 +67,8 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
   public LogicalPlan rewritePlan(LogicalPlan plan) {
     LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
     if (!settings.evaluate) {
+      limit.setCollected(
+          rewritten instanceof GlobalLimit ? ((GlobalLimit) rewritten).child() : null);
       rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
     }
     return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())

@@ -19,6 +19,10 @@ public final class FactsQuestion {
     this.columns = columns;
   }
 
+  boolean isThatOf(FactsQuestion other) {
+    return conditions.equals(other.conditions) && columns.equals(other.columns);
+  }
+
   List<Expression> conditions() {
     return conditions;
   }

@@ -69,6 +69,10 @@ public final class FileSelection {
     return files.size();
   }
 
+  boolean isFixed() {
+    return isFixed;
+  }
+
   /** Returns the number of files from which the rewrite has selected. */
   public int listed() {
     return listed;

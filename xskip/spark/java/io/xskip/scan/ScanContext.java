@@ -121,15 +121,9 @@ public final class ScanContext {
     return conditions;
   }
 
-  /**
-   * Returns whether the query finds all records of the files: in these formats, only settings that
-   * pass over files make it find fewer.
-   */
+  /** Returns whether the query finds all records of the files, as a build does. */
   public boolean readsAllRecords() {
-    return COUNTED_FORMATS.contains(profile.format())
-        && !conf.ignoreCorruptFiles()
-        && !conf.ignoreMissingFiles()
-        && !profile.passesOverFiles();
+    return COUNTED_FORMATS.contains(profile.format()) && !profile.passesOverRecords(conf);
   }
 
   /** Returns a new evaluator that contains the expressions of the conditions. */

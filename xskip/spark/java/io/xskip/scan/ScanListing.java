@@ -26,6 +26,12 @@ public final class ScanListing {
   private final boolean isKept;
   private final FileSelection selection;
   private Listed latest = null;
+
+  /** The latest question of a rewrite, its answer, and how the files were read then. */
+  private FactsQuestion question = null;
+
+  private FileFacts facts = null;
+  private String factsProfile = null;
   private long size = UNKNOWN;
 
   /**
@@ -59,6 +65,7 @@ public final class ScanListing {
   public synchronized ScanListing selecting(FileSelection selection) {
     ScanListing selected = new ScanListing(context, index, isSized, fullSize, isKept, selection);
     selected.latest = latest;
+    selected.factsProfile = factsProfile;
     return selected;
   }
 
@@ -82,6 +89,9 @@ public final class ScanListing {
     if (context.locations().size() != 1) { // some answers would know nothing of other files
       return null;
     }
+    if (this.question != null && this.question.isThatOf(question)) {
+      return facts; // the optimizer applies the rule until the plan does not change
+    }
     boolean isPlanned = beginPlanning();
     try {
       ListingFilters filters = CallbackExecutor.isInCallback() ? null : context.filters();
@@ -90,9 +100,14 @@ public final class ScanListing {
         return null;
       }
       ScanPruner files = ScanPruner.plan(context, index, filters, question);
-      latest = new Listed(filters, profile, files);
+      this.question = question;
+      facts = files.takeFacts();
+      factsProfile = profile;
+      // a scan without filters asks no index, so that it must not fail or list as if it had
+      boolean isUsed = facts != null || ScanPruner.canPrune(context, filters);
+      latest = isUsed ? new Listed(filters, profile, files) : null;
       size = UNKNOWN;
-      return files.facts();
+      return facts;
     } finally {
       endPlanning(isPlanned);
     }
@@ -119,7 +134,10 @@ public final class ScanListing {
   public synchronized Seq<PartitionDirectory> files(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     ListingFilters filters = new ListingFilters(partitionFilters, dataFilters);
-    String profile = latest != null || isKept ? profile() : null;
+    question = null; // the query runs, and no rewrite asks again
+    facts = null;
+    String profile = latest != null || isKept || selection != null ? profile() : null;
+    FileSelection selection = selection(profile);
     if (profile == null) {
       return ScanPruner.list(context, index, filters, selection).result();
     }
@@ -132,6 +150,18 @@ public final class ScanListing {
       latest = new Listed(filters, profile, files);
     }
     return files.result();
+  }
+
+  /**
+   * Returns the selection, or null if the files are read in another way than when they were chosen:
+   * the chosen files can have fewer matching rows then.
+   */
+  private FileSelection selection(String profile) {
+    boolean isValid =
+        selection == null
+            || selection.isFixed()
+            || (profile != null && profile.equals(factsProfile) && context.readsAllRecords());
+    return isValid ? selection : null;
   }
 
   /** Returns how the files are read, or null if that is not known. */
@@ -205,6 +235,8 @@ public final class ScanListing {
   /** Forgets the listing, so that the next one asks the indexes. */
   public synchronized void forget() {
     latest = null;
+    question = null;
+    facts = null;
     size = UNKNOWN;
   }
 }

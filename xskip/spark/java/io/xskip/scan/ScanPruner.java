@@ -81,7 +81,7 @@ public final class ScanPruner {
   /**
    * Lists the files of an index that a scan reads, for a query that may not run.
    *
-   * @param question what {@link #facts} has to know, or null
+   * @param question what {@link #takeFacts} has to know, or null
    */
   static ScanPruner plan(
       ScanContext context, FileIndex index, ListingFilters filters, FactsQuestion question) {
@@ -111,9 +111,15 @@ public final class ScanPruner {
     return pruner.records;
   }
 
-  /** Returns what the indexes say of the files of the listing, or null if they say nothing. */
-  FileFacts facts() {
-    return answer == null ? null : answer.facts(listing, context.profile().partitionSchema());
+  /**
+   * Returns what the indexes say of the files of the listing, or null if they say nothing. The
+   * pruner forgets the facts, which can be large.
+   */
+  FileFacts takeFacts() {
+    FileFacts facts =
+        answer == null ? null : answer.facts(listing, context.profile().partitionSchema());
+    answer = null;
+    return facts;
   }
 
   /**

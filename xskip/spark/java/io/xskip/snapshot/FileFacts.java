@@ -49,6 +49,11 @@ public final class FileFacts {
     ordinals[position] = ordinal;
   }
 
+  /** Sets the ordinals of all files. */
+  void setAll(int[] known) {
+    System.arraycopy(known, 0, ordinals, 0, ordinals.length);
+  }
+
   public int count() {
     return files.length;
   }

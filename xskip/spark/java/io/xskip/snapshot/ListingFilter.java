@@ -111,6 +111,30 @@ final class ListingFilter {
     return result.result();
   }
 
+  /**
+   * Returns the ordinals of the kept files in their order, of those with their partition values.
+   */
+  int[] keptOrdinals() {
+    int count = 0;
+    for (ListingSlice slice : slices) {
+      for (int i = 0; i < slice.size(); i++) {
+        count += slice.keeps(i) ? 1 : 0;
+      }
+    }
+    int[] ordinals = new int[count];
+    int position = 0;
+    for (ListingSlice slice : slices) {
+      int[] all = slice.ordinals().all();
+      for (int i = 0; i < slice.size(); i++) {
+        if (slice.keeps(i)) {
+          ordinals[position] = slice.moves(i) ? FileOrdinals.UNKNOWN : all[i];
+          position++;
+        }
+      }
+    }
+    return ordinals;
+  }
+
   private boolean keeps(int position) {
     return sliceOf(position).keeps(position % ListingSlice.SIZE);
   }

@@ -13,6 +13,7 @@ final class ListingSlice {
 
   private final int[] partitions;
   private final boolean[] keeps;
+  private boolean[] moves = null;
   private final FileOrdinals ordinals;
   private final PruningCounts counts = new PruningCounts();
 
@@ -63,8 +64,17 @@ final class ListingSlice {
     return keeps[i];
   }
 
+  /** Returns whether the query lists the file with other partition values than the snapshot. */
+  boolean moves(int i) {
+    return moves != null && moves[i];
+  }
+
   /** Sets and counts whether the query reads the file at a position. */
-  void decide(int i, boolean isKnown, boolean isKept) {
+  void decide(int i, boolean isKnown, boolean isKept, boolean isMoved) {
+    if (isMoved) {
+      moves = moves == null ? new boolean[keeps.length] : moves;
+      moves[i] = true;
+    }
     keeps[i] = isKept;
     counts.add(file(i).getLen(), isKnown, isKept);
   }

@@ -35,6 +35,9 @@ public final class PruningAnswer {
   /** The files to which {@link #keeps} was applied, by their ordinals; null before the first. */
   private BitSet unlistedOrdinals = null;
 
+  /** The latest filter of a listing, whose files have their ordinals, or null. */
+  private ListingFilter lastFilter = null;
+
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
 
@@ -160,6 +163,7 @@ public final class PruningAnswer {
               });
     }
     filtered = filter.finish(counts);
+    lastFilter = snapshot != null && bits.hasFacts(snapshot.count()) ? filter : null;
     return filter.kept();
   }
 
@@ -176,7 +180,9 @@ public final class PruningAnswer {
     for (int i = 0; i < slice.size(); i++) {
       FileStatus file = slice.file(i);
       int ordinal = ordinal(slice.ordinals(), i, file);
-      slice.decide(i, ordinal != FileOrdinals.UNKNOWN, reads(ordinal, slice.partition(i)));
+      int partition = slice.partition(i);
+      boolean isMoved = ordinal != FileOrdinals.UNKNOWN && isMoved(ordinal, partition);
+      slice.decide(i, ordinal != FileOrdinals.UNKNOWN, reads(ordinal, partition), isMoved);
     }
   }
 
@@ -190,6 +196,16 @@ public final class PruningAnswer {
       return null;
     }
     FileFacts facts = new FileFacts(directories, bits, snapshot.count());
+    int[] known = lastFilter == null ? null : lastFilter.keptOrdinals();
+    if (known != null && known.length == facts.count()) {
+      facts.setAll(known);
+      return facts;
+    }
+    lookUp(directories, schema, facts);
+    return facts;
+  }
+
+  private void lookUp(Seq<PartitionDirectory> directories, StructType schema, FileFacts facts) {
     int position = 0;
     int last = -1;
     for (PartitionDirectory directory : Scala.list(directories)) {
@@ -203,7 +219,6 @@ public final class PruningAnswer {
         position++;
       }
     }
-    return facts;
   }
 
   /** Returns the ordinal of a file of a listing, see {@link FileSnapshot#ordinal}. */
