@@ -29,6 +29,7 @@ __all__ = [
     "HISTORY",
     "HISTORY_DAYS",
     "JOB_FILES",
+    "JOINS",
     "LIMIT",
     "LOCATION",
     "METADATA_BYTES",
@@ -255,6 +256,10 @@ LIMIT = Setting(
     "spark.xskip.planning.limit", default=True, read=_flag, expected=_FLAG,
     meaning="LIMIT reads files that match wholly until they have enough rows, and no other file",
 )  # fmt: skip
+JOINS = Setting(
+    "spark.xskip.planning.joins", default=True, read=_flag, expected=_FLAG,
+    meaning="keys of the side of a join that Spark broadcasts leave out files of the other side",
+)  # fmt: skip
 TOP_K = Setting(
     "spark.xskip.planning.topK", default=True, read=_flag, expected=_FLAG,
     meaning="ORDER BY with LIMIT leaves out files whose rows come after enough rows of other files",
@@ -276,8 +281,8 @@ CLASSES = Setting(
 SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
-        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT,
-        TOP_K, AGGREGATES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
+        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT, TOP_K,
+        AGGREGATES, JOINS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
         FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip

@@ -169,7 +169,9 @@ def test_places_of_limit(spark: SparkSession, data: DataFrame) -> None:
     nested = spark.sql("select count(*) c from (select * from limited where day > 6 limit 50)")
     assert [len(files) for files in opened_by_scan(nested)] == [2]
     assert nested.collect() == [Row(c=50)]
-    assert [len(files) for files in opened_by_scan(spark.sql("select (select k from limited where k >= 0 limit 1) k"))] == [1]
+    assert [
+        len(files) for files in opened_by_scan(spark.sql("select (select k from limited where k >= 0 limit 1) k"))
+    ] == [1]
 
 
 def test_a_write(spark: SparkSession, parquet: DataFrame, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ public final class SkippingSettings {
   public boolean evaluate;
   public final boolean statistics; // whether sizes of relations are those of the files left
   public final boolean limit; // whether LIMIT leaves out files that it does not need
+  public final boolean joins; // whether keys of a join leave out files of the other side
   public final boolean topK; // whether ORDER BY with LIMIT leaves out files
   public final boolean aggregates; // whether metadata answer counts and bounds
   public final String jobFiles; // unparsed: Python reads it
@@ -69,6 +70,7 @@ public final class SkippingSettings {
     evaluate = flag(conf, "evaluate", false);
     statistics = flag(conf, "planning.statistics", true);
     limit = flag(conf, "planning.limit", true);
+    joins = flag(conf, "planning.joins", true);
     topK = flag(conf, "planning.topK", true);
     aggregates = flag(conf, "planning.aggregates", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");

@@ -2,6 +2,7 @@ package io.xskip.observe;
 
 import io.xskip.catalyst.Subqueries;
 import io.xskip.read.KnownClasses;
+import io.xskip.scan.NumberedListing;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanLog;
 import io.xskip.scan.ScanRecord;
@@ -55,8 +56,9 @@ final class PhysicalScan {
     format = SparkCompat.format(node.relation());
     refusal = KnownClasses.refusal(node);
     index = node.relation().location();
-    partitionFilters = Subqueries.without(node.partitionFilters());
-    isPrunedAsItRuns = partitionFilters.length() < node.partitionFilters().length();
+    Seq<Expression> known = Subqueries.without(node.partitionFilters());
+    partitionFilters = NumberedListing.without(known);
+    isPrunedAsItRuns = known.length() < node.partitionFilters().length();
     dataFilters = node.dataFilters();
   }
 

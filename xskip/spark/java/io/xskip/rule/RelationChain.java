@@ -161,6 +161,22 @@ final class RelationChain {
     return index.listing().facts(question);
   }
 
+  /** Returns the relation if it is one of the first data source API, or null. */
+  LogicalRelation relation() {
+    return relation instanceof LogicalRelation ? (LogicalRelation) relation : null;
+  }
+
+  /** Returns the plan with another plan in place of the relation. */
+  LogicalPlan replacing(LogicalPlan other) {
+    // upwards, because the other plan can contain the relation
+    return (LogicalPlan) plan.transformUp(new NodeReplacement(relation, other));
+  }
+
+  /** Returns the conjuncts of all filters, on the columns of the relation. */
+  List<Expression> filters() {
+    return filters;
+  }
+
   /** Returns the plan with a relation that reads only the files of a selection. */
   LogicalPlan selecting(FileSelection selection) throws Exception {
     LogicalPlan selected;
@@ -181,6 +197,6 @@ final class RelationChain {
       }
       selected = (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);
     }
-    return (LogicalPlan) plan.transformDown(new NodeReplacement(relation, selected));
+    return replacing(selected);
   }
 }

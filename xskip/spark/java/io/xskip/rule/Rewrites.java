@@ -71,8 +71,12 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
           rewritten instanceof GlobalLimit ? ((GlobalLimit) rewritten).child() : null);
       rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
     }
-    return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())
-        ? (LogicalPlan) rewritten.transformAllExpressions(subqueries)
+    if (rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())) {
+      rewritten = (LogicalPlan) rewritten.transformAllExpressions(subqueries);
+    }
+    // from the inner joins on, so that the copies of their sides in filters are those that run
+    return settings.joins && !settings.evaluate
+        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(settings.strict))
         : rewritten;
   }
 

@@ -2,6 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
 import io.xskip.scan.FileSelection;
+import io.xskip.scan.NumberedListing;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
@@ -24,19 +25,35 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   private final ScanContext context;
   private final ScanListing listing;
 
+  /** The numbers of the files, if joins leave out files while the query runs; otherwise null. */
+  private final NumberedListing numbers;
+
   SkippingFileIndex(FileIndex delegate, ScanContext context, boolean isSized, long fullSize) {
-    this(delegate, context, new ScanListing(context, delegate, isSized, fullSize, false));
+    this(delegate, context, new ScanListing(context, delegate, isSized, fullSize, false), null);
   }
 
-  private SkippingFileIndex(FileIndex delegate, ScanContext context, ScanListing listing) {
+  private SkippingFileIndex(
+      FileIndex delegate, ScanContext context, ScanListing listing, NumberedListing numbers) {
     this.delegate = delegate;
     this.context = context;
     this.listing = listing;
+    this.numbers = numbers;
   }
 
   /** Returns an index of the files of a selection. */
   SkippingFileIndex selecting(FileSelection selection) {
-    return new SkippingFileIndex(delegate, context, listing.selecting(selection));
+    return new SkippingFileIndex(delegate, context, listing.selecting(selection), numbers);
+  }
+
+  /** Returns an index that numbers its files. */
+  SkippingFileIndex numbering() {
+    NumberedListing numbered = new NumberedListing(context, delegate.partitionSchema());
+    return new SkippingFileIndex(delegate, context, listing, numbered);
+  }
+
+  /** Returns the numbers of the files, or null if the index numbers none. */
+  NumberedListing numbers() {
+    return numbers;
   }
 
   @Override
@@ -67,7 +84,9 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   @Override
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-    return listing.files(partitionFilters, dataFilters);
+    return numbers == null
+        ? listing.files(partitionFilters, dataFilters)
+        : numbers.number(listing.files(NumberedListing.without(partitionFilters), dataFilters));
   }
 
   @Override
@@ -88,7 +107,7 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
 
   @Override
   public StructType partitionSchema() {
-    return delegate.partitionSchema();
+    return numbers == null ? delegate.partitionSchema() : numbers.numberedSchema();
   }
 
   @Override
@@ -107,7 +126,8 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
     return other instanceof SkippingFileIndex
         && ((SkippingFileIndex) other).delegate.equals(delegate)
         && ((SkippingFileIndex) other).context.conditions().equals(context.conditions())
-        && listing.selectsAs(((SkippingFileIndex) other).listing);
+        && listing.selectsAs(((SkippingFileIndex) other).listing)
+        && (numbers == null) == (((SkippingFileIndex) other).numbers == null);
   }
 
   @Override

@@ -1,0 +1,92 @@
+package io.xskip.rule;
+
+import io.xskip.catalyst.NodeRewriter;
+import io.xskip.common.Failures;
+import io.xskip.shims.SparkCompat;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
+import org.apache.spark.sql.catalyst.plans.Inner$;
+import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.LeftOuter$;
+import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.RightOuter$;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Option;
+import scala.Tuple8;
+import scala.collection.immutable.Seq;
+
+/**
+ * Rewrites joins whose one side Spark broadcasts: the keys of that side leave out files of the
+ * other side while the query runs [PLN-JN].
+ */
+final class JoinRewrite extends NodeRewriter<LogicalPlan> {
+  private static final List<JoinType> PRUNES_LEFT =
+      Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, RightOuter$.MODULE$});
+  private static final List<JoinType> PRUNES_RIGHT =
+      Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, LeftOuter$.MODULE$});
+
+  private final boolean isStrict;
+
+  JoinRewrite(boolean isStrict) {
+    this.isStrict = isStrict;
+  }
+
+  @Override
+  protected boolean matches(Object node) {
+    // with this setting off, Spark plans no subquery of a pruning filter
+    return node instanceof Join
+        && ((Join) node).condition().isDefined()
+        && SQLConf.get().dynamicPartitionPruningEnabled();
+  }
+
+  @Override
+  protected Object rewrite(Object node) {
+    try {
+      return pruned((Join) node);
+    } catch (Throwable t) {
+      Failures.logFailure("the rewrite of a join", t);
+      if (isStrict) {
+        throw new RuntimeException(t);
+      }
+      return node;
+    }
+  }
+
+  @SuppressWarnings("unchecked") // what Spark's extractor returns
+  private static LogicalPlan pruned(Join join) throws Exception {
+    Option<?> found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
+    if (found.isEmpty()) {
+      return join;
+    }
+    Tuple8<?, ?, ?, ?, ?, ?, ?, ?> parts = (Tuple8<?, ?, ?, ?, ?, ?, ?, ?>) found.get();
+    Seq<Expression> leftKeys = (Seq<Expression>) parts._2();
+    Seq<Expression> rightKeys = (Seq<Expression>) parts._3();
+    LogicalPlan left = join.left();
+    LogicalPlan right = join.right();
+    if (PRUNES_LEFT.contains(join.joinType()) && isBroadcast(right)) {
+      left = JoinSide.prune(left, leftKeys, right, rightKeys);
+    }
+    if (left == join.left() && PRUNES_RIGHT.contains(join.joinType()) && isBroadcast(left)) {
+      right = JoinSide.prune(right, rightKeys, left, leftKeys);
+    }
+    Object changed = left == join.left() ? join : SparkCompat.exchange(join, join.left(), left);
+    return right == join.right()
+        ? (LogicalPlan) changed
+        : (LogicalPlan) SparkCompat.exchange((Join) changed, join.right(), right);
+  }
+
+  /** Returns whether Spark is likely to broadcast a side, and whether a filter has left part. */
+  private static boolean isBroadcast(LogicalPlan side) {
+    long most = SQLConf.get().autoBroadcastJoinThreshold();
+    return most > 0
+        && JoinSide.isFiltered(side)
+        && !side.isStreaming()
+        && !side.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())
+        && side.stats().sizeInBytes().longValue() <= most;
+  }
+}

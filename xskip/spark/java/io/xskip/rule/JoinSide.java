@@ -1,0 +1,227 @@
+package io.xskip.rule;
+
+import io.xskip.scan.NumberedListing;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
+import java.lang.reflect.Constructor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.Inner$;
+import org.apache.spark.sql.catalyst.plans.LeftOuter$;
+import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.IntegerType$;
+import org.apache.spark.sql.types.Metadata;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** A side of a join: filters that tell its files by the keys of the other side. */
+final class JoinSide {
+  private JoinSide() {}
+
+  /** Returns whether a filter of a side can leave few rows: more than tests of NULL. */
+  static boolean isFiltered(LogicalPlan side) {
+    if (side instanceof Filter && !isNullTest(((Filter) side).condition())) {
+      return true;
+    }
+    for (LogicalPlan child : Scala.list(side.children())) {
+      if (isFiltered(child)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isNullTest(Expression condition) {
+    return condition instanceof IsNotNull
+        || (condition instanceof And
+            && isNullTest(((And) condition).left())
+            && isNullTest(((And) condition).right()));
+  }
+
+  /** Returns a side with a filter for each of its keys that is a column of an indexed relation. */
+  static LogicalPlan prune(
+      LogicalPlan side, Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys)
+      throws Exception {
+    LogicalPlan pruned = side;
+    for (int i = 0; i < keys.length(); i++) {
+      Expression key = (Expression) keys.apply(i);
+      if (key instanceof Attribute) {
+        pruned = prune(pruned, (Attribute) key, new JoinKeys(other, otherKeys, i));
+      }
+    }
+    return pruned;
+  }
+
+  /** The keys of the other side, of which one is compared. */
+  private static final class JoinKeys {
+    final LogicalPlan side;
+    final Seq<Expression> keys;
+    final int position;
+
+    JoinKeys(LogicalPlan side, Seq<Expression> keys, int position) {
+      this.side = side;
+      this.keys = keys;
+      this.position = position;
+    }
+
+    Expression key() {
+      return (Expression) keys.apply(position);
+    }
+
+    /** Returns the subquery with the keys, which Spark takes from the broadcast of the side. */
+    Expression subquery() throws Exception {
+      Expression nothing = new Literal(null, key().dataType());
+      Object[] arguments = {
+        nothing,
+        side,
+        keys,
+        Integer.valueOf(position),
+        Boolean.TRUE,
+        NamedExpression$.MODULE$.newExprId(),
+        Option.empty(),
+        Option.empty()
+      };
+      Constructor<?> constructor = DynamicPruningSubquery.class.getConstructors()[0];
+      if (constructor.getParameterTypes()[3] != int.class) { // before Spark 4 a single position
+        Integer[] positions = {Integer.valueOf(position)};
+        arguments[3] = Scala.seq(Arrays.asList(positions));
+      }
+      return (Expression)
+          constructor.newInstance(Arrays.copyOf(arguments, constructor.getParameterCount()));
+    }
+  }
+
+  private static LogicalPlan prune(LogicalPlan plan, Attribute key, JoinKeys keys)
+      throws Exception {
+    RelationChain chain = RelationChain.of(plan);
+    if (chain != null) {
+      Attribute column = chain.column(key);
+      boolean isUsable = column != null && column.dataType().equals(keys.key().dataType());
+      return isUsable ? withFilter(plan, chain, column, keys) : plan;
+    }
+    LogicalPlan child = null;
+    Attribute below = key;
+    if (!plan.deterministic()) { // such as numbers of rows, which depend on the files that are read
+      return plan;
+    }
+    if (plan instanceof Project) {
+      child = ((Project) plan).child();
+      below = source((Project) plan, key);
+    } else if (plan instanceof Filter) {
+      child = ((Filter) plan).child();
+    } else if (plan instanceof Join) {
+      child = sideOf((Join) plan, key);
+    }
+    if (child == null || below == null) {
+      return plan;
+    }
+    LogicalPlan pruned = prune(child, below, keys);
+    return pruned == child ? plan : (LogicalPlan) SparkCompat.exchange(plan, child, pruned);
+  }
+
+  private static Attribute source(Project project, Attribute key) {
+    for (NamedExpression named : Scala.list(project.projectList())) {
+      if (named.exprId().equals(key.exprId())) {
+        Expression source = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
+        return source instanceof Attribute ? (Attribute) source : null;
+      }
+    }
+    return null;
+  }
+
+  /** Returns the side of a join whose rows without a key of the outer join can be left out. */
+  private static LogicalPlan sideOf(Join join, Attribute key) {
+    boolean isInner = join.joinType() == Inner$.MODULE$;
+    boolean keepsLeft =
+        isInner || join.joinType() == LeftOuter$.MODULE$ || join.joinType() == LeftSemi$.MODULE$;
+    if (keepsLeft && join.left().outputSet().contains(key)) {
+      return join.left();
+    }
+    return isInner && join.right().outputSet().contains(key) ? join.right() : null;
+  }
+
+  private static LogicalPlan withFilter(
+      LogicalPlan plan, RelationChain chain, Attribute column, JoinKeys keys) throws Exception {
+    LogicalRelation relation = chain.relation();
+    if (relation == null || isFilteredBy(chain, column, keys)) {
+      return plan;
+    }
+    HadoopFsRelation source = (HadoopFsRelation) relation.relation();
+    SkippingFileIndex index = (SkippingFileIndex) source.location();
+    boolean isPartition = chain.partition(column) >= 0; // Spark prunes partitions itself
+    if (isPartition || source.bucketSpec().isDefined()) {
+      return plan;
+    }
+    AttributeReference number = number(relation);
+    if (number == null) {
+      index = index.numbering();
+      relation = numbered(relation, source, index);
+      number = number(relation);
+    }
+    JoinPruning pruning = new JoinPruning(index.numbers(), column);
+    Expression filter = new JoinedFiles(new And(new IsNotNull(number), keys.subquery()), pruning);
+    List<NamedExpression> output = new ArrayList<>();
+    for (Attribute each : Scala.list(chain.relation().output())) {
+      output.add((NamedExpression) each);
+    }
+    Seq<NamedExpression> columns = (Seq<NamedExpression>) Scala.seq(output);
+    return chain.replacing(new Project(columns, new Filter(filter, relation)));
+  }
+
+  /** Returns whether a filter of the relation tells its files by the same keys already. */
+  private static boolean isFilteredBy(RelationChain chain, Attribute column, JoinKeys keys) {
+    for (Expression filter : chain.filters()) {
+      if (filter instanceof JoinedFiles && ((JoinedFiles) filter).isBy(column, keys.key())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static AttributeReference number(LogicalRelation relation) {
+    for (AttributeReference column : Scala.list(relation.output())) {
+      if (column.name().equals(NumberedListing.NUMBER)) {
+        return column;
+      }
+    }
+    return null;
+  }
+
+  private static LogicalRelation numbered(
+      LogicalRelation relation, HadoopFsRelation source, SkippingFileIndex index) throws Exception {
+    Seq<String> none = (Seq<String>) Scala.seq(new ArrayList<String>());
+    List<AttributeReference> output = new ArrayList<>();
+    output.addAll(Scala.list(relation.output()));
+    output.add(
+        new AttributeReference(
+            NumberedListing.NUMBER,
+            IntegerType$.MODULE$,
+            false,
+            Metadata.empty(),
+            NamedExpression$.MODULE$.newExprId(),
+            none));
+    HadoopFsRelation numbered = SparkCompat.withIndex(source, index, index.partitionSchema());
+    Object changed = SparkCompat.exchange(relation, source, numbered);
+    Seq<AttributeReference> columns = (Seq<AttributeReference>) Scala.seq(output);
+    return (LogicalRelation)
+        SparkCompat.exchange(
+            (LogicalRelation) changed, ((LogicalRelation) changed).output(), columns);
+  }
+}

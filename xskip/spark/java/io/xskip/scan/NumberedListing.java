@@ -1,0 +1,163 @@
+package io.xskip.scan;
+
+import io.xskip.connection.CallbackExecutor;
+import io.xskip.location.IndexLocation;
+import io.xskip.protocol.Answer;
+import io.xskip.shims.Scala;
+import io.xskip.snapshot.FileSnapshot;
+import io.xskip.snapshot.PruningAnswer;
+import io.xskip.snapshot.Snapshots;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.IntegerType$;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of a scan with numbers, so that Spark can leave out files while the query runs: each
+ * file is a partition of its own, with its number after the partition values.
+ */
+public final class NumberedListing {
+  /** The name of the column with the number of a file. */
+  public static final String NUMBER = "__xskip_file";
+
+  private final ScanContext context;
+
+  /** The partition columns without the number. */
+  private final StructType schema;
+
+  private Seq<PartitionDirectory> listing = null;
+
+  /** The numbers of the files, which no two listings share. */
+  private final Map<FileStatusWithMetadata, Integer> numbers = new IdentityHashMap<>();
+
+  private int next = 0;
+
+  public NumberedListing(ScanContext context, StructType schema) {
+    this.context = context;
+    this.schema = schema;
+  }
+
+  /** Returns the partition columns with the number. */
+  public StructType numberedSchema() {
+    return schema.add(NUMBER, IntegerType$.MODULE$, false);
+  }
+
+  /** Returns filters without those on the number of a file. */
+  public static Seq<Expression> without(Seq<Expression> filters) {
+    List<Expression> others = new ArrayList<>();
+    for (Expression filter : Scala.list(filters)) {
+      boolean isOnNumber = false;
+      scala.collection.Iterator<Attribute> columns = filter.references().iterator();
+      while (columns.hasNext()) {
+        isOnNumber |= ((Attribute) columns.next()).name().equals(NUMBER);
+      }
+      if (!isOnNumber) {
+        others.add(filter);
+      }
+    }
+    return (Seq<Expression>) Scala.seq(others);
+  }
+
+  /** Returns a number that only files of later listings have or exceed. */
+  public synchronized int next() {
+    return next;
+  }
+
+  /** Returns a listing with a directory for each file. */
+  public synchronized Seq<PartitionDirectory> number(Seq<PartitionDirectory> directories) {
+    listing = directories;
+    numbers.clear();
+    List<PartitionDirectory> numbered = new ArrayList<>();
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        List<FileStatusWithMetadata> single = new ArrayList<>();
+        single.add(file);
+        Seq<FileStatusWithMetadata> files = (Seq<FileStatusWithMetadata>) Scala.seq(single);
+        numbered.add(new PartitionDirectory(values(directory.values(), next), files));
+        numbers.put(file, Integer.valueOf(next));
+        next++;
+      }
+    }
+    return (Seq<PartitionDirectory>) Scala.seq(numbered);
+  }
+
+  /**
+   * Makes the records of a scan known, unless an index was asked when the scan listed its files.
+   */
+  private void publish(List<ScanRecord> records) {
+    List<ScanRecord> latest = context.latest();
+    if (latest == null || latest.isEmpty()) {
+      for (ScanRecord record : records) {
+        ScanLog.add(record);
+      }
+      context.setLatest(records);
+    }
+  }
+
+  private InternalRow values(InternalRow partition, int number) {
+    int count = schema.fields().length;
+    Object[] values = new Object[count + 1];
+    for (int i = 0; i < count; i++) {
+      values[i] = partition.isNullAt(i) ? null : partition.get(i, schema.fields()[i].dataType());
+    }
+    values[count] = Integer.valueOf(number);
+    return new GenericInternalRow(values);
+  }
+
+  /**
+   * Returns the numbers of the files of the latest listing that can have a matching row, or null if
+   * all numbers have to be taken for such files.
+   *
+   * @param conditions the conditions on the rows, or null if no row matches
+   */
+  public synchronized BitSet matching(List<Expression> conditions) throws Throwable {
+    BitSet matching = new BitSet(next);
+    matching.set(0, next - numbers.size()); // files of earlier listings
+    if (conditions == null) {
+      return matching;
+    }
+    if (listing == null || CallbackExecutor.isInCallback()) {
+      return null;
+    }
+    Seq<PartitionDirectory> left = listing;
+    Seq<Expression> filters = (Seq<Expression>) Scala.seq(conditions);
+    List<ScanRecord> records = new ArrayList<>();
+    for (IndexLocation location : context.locations()) {
+      long start = System.nanoTime();
+      PruningRequest request = new PruningRequest(location, context, filters, null);
+      Answer parsed = Answer.parse(request.send());
+      long received = System.nanoTime();
+      FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
+      PruningAnswer answer = PruningAnswer.of(parsed, snapshot, location.names());
+      left = answer.filter(left, schema);
+      long[] nanos = {received - start, System.nanoTime() - received};
+      records.add(
+          new ScanRecord(
+              request.id(),
+              location.root(),
+              context.profile().format(),
+              context.sessionId(),
+              answer,
+              false,
+              nanos[0],
+              nanos[1]));
+    }
+    publish(records);
+    for (PartitionDirectory directory : Scala.list(left)) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        matching.set(((Integer) numbers.get(file)).intValue());
+      }
+    }
+    return matching;
+  }
+}
