@@ -7,11 +7,14 @@ import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanLog;
 import io.xskip.scan.ScanRecord;
 import io.xskip.scan.SkippingIndex;
+import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -241,6 +244,37 @@ final class PhysicalScan {
         record.addToCounters();
       }
     }
+  }
+
+  /** Returns the keys in the filter that contains a test of files, or null. */
+  Object[] joinKeys(Object test) {
+    if (!(node instanceof FileSourceScanExec)) {
+      return null;
+    }
+    for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
+      InSubqueryExec keys = contains(filter, test) ? keysIn(filter) : null;
+      if (keys != null && keys.values().isDefined()) {
+        return (Object[]) keys.values().get();
+      }
+    }
+    return null;
+  }
+
+  private static boolean contains(Expression expression, Object value) {
+    boolean isFound = expression instanceof Literal && ((Literal) expression).value() == value;
+    for (Expression child : Scala.list(expression.children())) {
+      isFound |= contains(child, value);
+    }
+    return isFound;
+  }
+
+  private static InSubqueryExec keysIn(Expression expression) {
+    InSubqueryExec found =
+        expression instanceof InSubqueryExec ? (InSubqueryExec) expression : null;
+    for (Expression child : Scala.list(expression.children())) {
+      found = found == null ? keysIn(child) : found;
+    }
+    return found;
   }
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */

@@ -1,11 +1,14 @@
 package io.xskip.rule;
 
 import io.xskip.common.Failures;
+import io.xskip.observe.JoinKeys;
 import io.xskip.scan.NumberedListing;
 import io.xskip.shims.Scala;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.IntPredicate;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
@@ -16,21 +19,24 @@ import org.apache.spark.sql.catalyst.util.TypeUtils$;
 import scala.collection.immutable.Seq;
 import scala.math.Ordering;
 
-/** The files of a relation that can have rows with one of the keys of the other side of a join. */
-final class JoinPruning {
+/**
+ * The files of a relation that can have rows with one of the keys of the other side of a join, as a
+ * test of their numbers, which Spark runs in the driver while the query runs.
+ */
+final class JoinPruning implements IntPredicate, Serializable {
+  private static final long serialVersionUID = 1L;
+
   /** The number of keys above which only the least and the greatest key count. */
   private static final int MAX_KEYS = 1000;
 
-  private final NumberedListing listing;
-  private final Attribute key;
+  private final transient NumberedListing listing;
+  private final transient Attribute key;
 
-  /** The latest keys, compared by identity, and the numbers of the files that can have them. */
-  private Object[] keys = null;
-
-  private BitSet kept = null;
+  /** The numbers of the files of a listing that can have a row with a key; null for all. */
+  private transient BitSet kept = null;
 
   /** The number from which on files are not in {@link #kept}. */
-  private int end = 0;
+  private transient int end = 0;
 
   /**
    * Creates the pruning of a relation.
@@ -46,17 +52,32 @@ final class JoinPruning {
     return key.exprId().equals(column.exprId());
   }
 
-  boolean isOfKey(JoinPruning other) {
-    return key.name().equals(other.key.name()) && key.dataType().equals(other.key.dataType());
+  /** Executors get plans without this class, and test no files. */
+  public Object writeReplace() {
+    return Boolean.TRUE;
+  }
+
+  // Equal scans of a plan can share what they read; what they test is in the filter, too.
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof JoinPruning
+        && ((JoinPruning) other).key.name().equals(key.name())
+        && ((JoinPruning) other).key.dataType().equals(key.dataType());
+  }
+
+  @Override
+  public int hashCode() {
+    return key.name().hashCode();
   }
 
   /** Returns whether a file can have a row with one of the keys; after an error, it can. */
-  synchronized boolean keeps(int number, Object[] keys) {
-    if (this.keys != keys || end != listing.next()) {
-      this.keys = keys;
+  @Override
+  public synchronized boolean test(int number) {
+    if (end != listing.next()) {
       end = listing.next();
       try {
-        kept = listing.matching(conditions(keys));
+        Object[] keys = JoinKeys.of(this);
+        kept = keys == null ? null : listing.matching(conditions(keys));
       } catch (Throwable t) {
         Failures.logFailure("the pruning of a join", t);
         kept = null;

@@ -3,18 +3,14 @@ package io.xskip.rule;
 import io.xskip.scan.NumberedListing;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
-import java.lang.reflect.Constructor;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.Inner$;
@@ -28,7 +24,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.IntegerType$;
 import org.apache.spark.sql.types.Metadata;
-import scala.Option;
 import scala.collection.immutable.Seq;
 
 /** A side of a join: filters that tell its files by the keys of the other side. */
@@ -63,52 +58,13 @@ final class JoinSide {
     for (int i = 0; i < keys.length(); i++) {
       Expression key = (Expression) keys.apply(i);
       if (key instanceof Attribute) {
-        pruned = prune(pruned, (Attribute) key, new JoinKeys(other, otherKeys, i));
+        pruned = prune(pruned, (Attribute) key, new OtherSide(other, otherKeys, i));
       }
     }
     return pruned;
   }
 
-  /** The keys of the other side, of which one is compared. */
-  private static final class JoinKeys {
-    final LogicalPlan side;
-    final Seq<Expression> keys;
-    final int position;
-
-    JoinKeys(LogicalPlan side, Seq<Expression> keys, int position) {
-      this.side = side;
-      this.keys = keys;
-      this.position = position;
-    }
-
-    Expression key() {
-      return (Expression) keys.apply(position);
-    }
-
-    /** Returns the subquery with the keys, which Spark takes from the broadcast of the side. */
-    Expression subquery() throws Exception {
-      Expression nothing = new Literal(null, key().dataType());
-      Object[] arguments = {
-        nothing,
-        side,
-        keys,
-        Integer.valueOf(position),
-        Boolean.TRUE,
-        NamedExpression$.MODULE$.newExprId(),
-        Option.empty(),
-        Option.empty()
-      };
-      Constructor<?> constructor = DynamicPruningSubquery.class.getConstructors()[0];
-      if (constructor.getParameterTypes()[3] != int.class) { // before Spark 4 a single position
-        Integer[] positions = {Integer.valueOf(position)};
-        arguments[3] = Scala.seq(Arrays.asList(positions));
-      }
-      return (Expression)
-          constructor.newInstance(Arrays.copyOf(arguments, constructor.getParameterCount()));
-    }
-  }
-
-  private static LogicalPlan prune(LogicalPlan plan, Attribute key, JoinKeys keys)
+  private static LogicalPlan prune(LogicalPlan plan, Attribute key, OtherSide keys)
       throws Exception {
     RelationChain chain = RelationChain.of(plan);
     if (chain != null) {
@@ -158,7 +114,7 @@ final class JoinSide {
   }
 
   private static LogicalPlan withFilter(
-      LogicalPlan plan, RelationChain chain, Attribute column, JoinKeys keys) throws Exception {
+      LogicalPlan plan, RelationChain chain, Attribute column, OtherSide keys) throws Exception {
     LogicalRelation relation = chain.relation();
     if (relation == null || isFilteredBy(chain, column, keys)) {
       return plan;
@@ -175,8 +131,7 @@ final class JoinSide {
       relation = numbered(relation, source, index);
       number = number(relation);
     }
-    JoinPruning pruning = new JoinPruning(index.numbers(), column);
-    Expression filter = new JoinedFiles(new And(new IsNotNull(number), keys.subquery()), pruning);
+    Expression filter = keys.filter(new JoinPruning(index.numbers(), column), number);
     List<NamedExpression> output = new ArrayList<>();
     for (Attribute each : Scala.list(chain.relation().output())) {
       output.add((NamedExpression) each);
@@ -186,9 +141,9 @@ final class JoinSide {
   }
 
   /** Returns whether a filter of the relation tells its files by the same keys already. */
-  private static boolean isFilteredBy(RelationChain chain, Attribute column, JoinKeys keys) {
+  private static boolean isFilteredBy(RelationChain chain, Attribute column, OtherSide keys) {
     for (Expression filter : chain.filters()) {
-      if (filter instanceof JoinedFiles && ((JoinedFiles) filter).isBy(column, keys.key())) {
+      if (keys.isIn(filter, column)) {
         return true;
       }
     }

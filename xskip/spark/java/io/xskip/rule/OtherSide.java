@@ -1,0 +1,107 @@
+package io.xskip.rule;
+
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
+import java.lang.reflect.Constructor;
+import java.util.Arrays;
+import java.util.function.IntPredicate;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.BooleanType$;
+import org.apache.spark.sql.types.ObjectType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** The side of a join whose keys leave out files of the other one; a join compares one of them. */
+final class OtherSide {
+  private final LogicalPlan plan;
+  private final Seq<Expression> keys;
+  private final int position;
+
+  OtherSide(LogicalPlan plan, Seq<Expression> keys, int position) {
+    this.plan = plan;
+    this.keys = keys;
+    this.position = position;
+  }
+
+  Expression key() {
+    return (Expression) keys.apply(position);
+  }
+
+  /**
+   * Returns a filter on the number of a file that is TRUE if the test of the file is. The filter
+   * also contains a subquery with the keys, which it does not evaluate: Spark replaces the subquery
+   * by its result, or by TRUE if it does not broadcast this side, and the test looks there.
+   */
+  Expression filter(IntPredicate test, Attribute number) throws Exception {
+    Expression target = new Literal(test, new ObjectType(IntPredicate.class));
+    Expression[] argument = {number};
+    Seq<Expression> arguments = (Seq<Expression>) Scala.seq(Arrays.asList(argument));
+    Seq<Object> noTypes = (Seq<Object>) Scala.seq(Arrays.asList(new Object[0]));
+    Object[] elements = {
+      target,
+      "test",
+      BooleanType$.MODULE$,
+      arguments,
+      noTypes,
+      Boolean.TRUE,
+      Boolean.FALSE,
+      Boolean.TRUE
+    };
+    Expression call = (Expression) SparkCompat.newInstance(Invoke.class, elements);
+    return new Or(call, new And(new IsNull(number), subquery()));
+  }
+
+  private Expression subquery() throws Exception {
+    Expression nothing = new Literal(null, key().dataType());
+    Object[] arguments = {
+      nothing,
+      plan,
+      keys,
+      Integer.valueOf(position),
+      Boolean.TRUE,
+      NamedExpression$.MODULE$.newExprId(),
+      Option.empty(),
+      Option.empty()
+    };
+    Constructor<?> constructor = DynamicPruningSubquery.class.getConstructors()[0];
+    if (constructor.getParameterTypes()[3] != int.class) { // before Spark 4 a single position
+      Integer[] positions = {Integer.valueOf(position)};
+      arguments[3] = Scala.seq(Arrays.asList(positions));
+    }
+    return (Expression)
+        constructor.newInstance(Arrays.copyOf(arguments, constructor.getParameterCount()));
+  }
+
+  /** Returns whether an expression has a test of a column by the key, in a plan before it runs. */
+  boolean isIn(Expression expression, Attribute column) {
+    return hasTest(expression, column) && hasKey(expression);
+  }
+
+  private static boolean hasTest(Expression expression, Attribute column) {
+    Object value = expression instanceof Literal ? ((Literal) expression).value() : null;
+    boolean isFound = value instanceof JoinPruning && ((JoinPruning) value).isOfColumn(column);
+    for (Expression child : Scala.list(expression.children())) {
+      isFound |= hasTest(child, column);
+    }
+    return isFound;
+  }
+
+  private boolean hasKey(Expression expression) {
+    boolean isFound =
+        expression instanceof DynamicPruningSubquery
+            && Scala.list(((DynamicPruningSubquery) expression).buildKeys()).contains(key());
+    for (Expression child : Scala.list(expression.children())) {
+      isFound |= hasKey(child);
+    }
+    return isFound;
+  }
+}
