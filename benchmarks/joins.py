@@ -35,7 +35,7 @@ def joined(facts: DataFrame, large: DataFrame, end: int) -> int:
 
 
 def filtered(facts: DataFrame, end: int) -> int:
-    return facts.filter(f"ts < timestamp_seconds({end})").count()
+    return int(facts.filter(f"ts < timestamp_seconds({end})").agg({"n": "sum"}).collect()[0][0])
 
 
 def joins(spark: SparkSession, folder: Path, lines: Lines) -> None:

@@ -1,7 +1,7 @@
 """The settings ``spark.xskip.*``.
 
 While Spark plans a query, the Java hook reads the settings that the query depends on: :data:`STRICT`,
-:data:`DISCOVERY_SECONDS`, :data:`ENABLED`, :data:`EVALUATE`, :data:`LOCATION` and :data:`PLACES`.
+:data:`DISCOVERY_SECONDS`, :data:`ENABLED`, :data:`EVALUATE`, :data:`LOCATION`, :data:`PLACES`, and those of planning.
 """
 
 from __future__ import annotations

@@ -82,3 +82,10 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
     monkeypatch.setattr(Collector, "collect", noted)
     return found
+
+
+@pytest.fixture
+def skipping_alone(spark: SparkSession) -> None:
+    """Switch off what leaves out files that can match, so that scans read all files that the indexes keep."""
+    for name in ("limit", "topK", "aggregates", "joins"):
+        spark.conf.set(f"spark.xskip.planning.{name}", "false")

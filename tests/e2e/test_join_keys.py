@@ -187,6 +187,16 @@ def test_tables_with_partitions(spark: SparkSession, tmp_path: Path) -> None:
     assert read(spark, "select f.* from f join d on f.k = d.k where name = 'a' and f.p < 2") in ([0], [])
 
 
+def test_the_name_of_the_number(spark: SparkSession, tmp_path: Path, lake: tuple[str, str]) -> None:
+    """[PLN-JN-2] A dataset can have a column with the name of the column that the plan adds."""
+    files = {f"f{i}": [(i, i + 100)] * 3 for i in range(5)}
+    path = write_once(spark, tmp_path / "facts", "k int, __xskip_file int", files)
+    index(spark, path, [MinMax("k")])
+    spark.read.parquet(path).createOrReplaceTempView("f")
+    spark.read.format(lake[0]).load(f"{lake[1]}/days").createOrReplaceTempView("d")
+    assert read(spark, "select f.* from f join d on f.k = d.k where d.name = 'day2'") == [5]
+
+
 def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path, lake: tuple[str, str]) -> None:
     """[PLN-JN-3]"""
     path = write_once(spark, tmp_path / "facts", "k int, v int", {f"f{i}": [(i, i)] * 3 for i in range(5)})

@@ -66,7 +66,7 @@ def test_other_operations_log_their_commits(spark: SparkSession, tmp_path: Path,
     messages()
     index.add([ValueList("secret")])
     index.migrate(3)
-    assert spark.read.parquet(path).filter("secret = 777").count() == 1
+    assert len(spark.read.parquet(path).filter("secret = 777").collect()) == 1
     assert xskip.last_report(spark).skipped == 1
     assert messages() == [
         ("xskip.builds", "collecting the statistics of 2 files"),

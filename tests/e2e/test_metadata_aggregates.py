@@ -219,6 +219,14 @@ def test_groups(spark: SparkSession, groups: None, query: str, files: int, rewri
         assert [(scan.kept, scan.rewrite) for scan in report.scans] == [(files, rewrite)]
 
 
+@pytest.mark.parametrize("query", ["select count(*) from t where n > 3", "select p, count(*) from t group by p"])
+def test_exchanges_are_reused(spark: SparkSession, groups: None, query: str) -> None:
+    """[PLN-LM-5] Equal branches of a plan stay equal."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    one = spark.sql(query)
+    assert "ReusedExchange" in str(one.union(one)._jdf.queryExecution().executedPlan().toString())
+
+
 def test_groups_of_numbers(spark: SparkSession, tmp_path: Path) -> None:
     """[PLN-AG-4] Zeros, and bounds without a number of NULLs, decide no group."""
     files: dict[str, list[Any]] = {

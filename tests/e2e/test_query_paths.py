@@ -14,6 +14,8 @@ from tests.e2e.conftest import SCHEMA, Lake
 from tests.helpers import assert_same_rows, index, matching_files, opened_by_scan, opened_files, scans_of
 from xskip import MinMax, SkippingIndex, ValueList
 
+pytestmark = pytest.mark.usefixtures("skipping_alone")
+
 ALL = {"f0", "f1", "f2", "f3"}
 Query = Callable[[Lake], DataFrame]
 

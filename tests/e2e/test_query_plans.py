@@ -27,6 +27,8 @@ from xskip import MinMax, SkippingIndex
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import selected
 
+pytestmark = pytest.mark.usefixtures("skipping_alone")
+
 ALL = {"f0", "f1", "f2", "f3"}
 Scans = list[set[str]]
 

@@ -59,7 +59,7 @@ def test_the_index_of_another_path_is_named(spark: SparkSession, lake: Lake, pla
         "the dataset has no index of this path, but one of another path: call adopt() if it was moved or copied"
     )
     index(spark, copied, [MinMax("a")])
-    assert spark.read.parquet(copied).filter("a = 1").count() == 1
+    assert len(spark.read.parquet(copied).filter("a = 1").collect()) == 1
     assert last(spark).skipped == 1
 
 

@@ -52,6 +52,11 @@ final class JoinPruning implements IntPredicate, Serializable {
     return key.exprId().equals(column.exprId());
   }
 
+  @Override
+  public String toString() {
+    return "files by keys of " + (key == null ? "a join" : key.name());
+  }
+
   /** Executors get plans without this class, and test no files. */
   public Object writeReplace() {
     return Boolean.TRUE;

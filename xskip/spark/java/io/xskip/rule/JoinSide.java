@@ -126,6 +126,9 @@ final class JoinSide {
       return plan;
     }
     AttributeReference number = number(relation);
+    if (number != null && index.numbers() == null) { // a column of the dataset has the name
+      return plan;
+    }
     if (number == null) {
       index = index.numbering();
       relation = numbered(relation, source, index);

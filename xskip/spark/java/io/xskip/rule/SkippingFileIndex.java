@@ -84,9 +84,14 @@ final class SkippingFileIndex extends SimpleFileIndex implements SkippingIndex {
   @Override
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-    return numbers == null
-        ? listing.files(partitionFilters, dataFilters)
-        : numbers.number(listing.files(NumberedListing.without(partitionFilters), dataFilters));
+    if (numbers == null) {
+      return listing.files(partitionFilters, dataFilters);
+    }
+    Seq<Expression> others = NumberedListing.without(partitionFilters);
+    Seq<PartitionDirectory> files = listing.files(others, dataFilters);
+    // Spark evaluates filters with a subquery itself, and passes only those whose subquery is gone
+    boolean hasKeys = others.length() == partitionFilters.length();
+    return hasKeys ? numbers.number(files) : numbers.withoutNumbers(files);
   }
 
   @Override

@@ -30,6 +30,8 @@ public final class NumberedListing {
   /** The name of the column with the number of a file. */
   public static final String NUMBER = "__xskip_file";
 
+  private static final int NO_NUMBER = -1;
+
   private final ScanContext context;
 
   /** The partition columns without the number. */
@@ -102,6 +104,16 @@ public final class NumberedListing {
       }
       context.setLatest(records);
     }
+  }
+
+  /** Returns a listing whose files have no numbers, because nothing will test them. */
+  public Seq<PartitionDirectory> withoutNumbers(Seq<PartitionDirectory> directories) {
+    List<PartitionDirectory> extended = new ArrayList<>();
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      extended.add(
+          new PartitionDirectory(values(directory.values(), NO_NUMBER), directory.files()));
+    }
+    return (Seq<PartitionDirectory>) Scala.seq(extended);
   }
 
   private InternalRow values(InternalRow partition, int number) {
