@@ -132,6 +132,18 @@ def test_sort_merge_joins(spark: SparkSession, views: None) -> None:
     read(spark, query)
 
 
+def test_datasets_that_occur_twice(spark: SparkSession, views: None) -> None:
+    """[PLN-JN-2] Parts of a plan that are equal stay equal."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    query = (
+        "with x as (select k, count(*) c from f where v >= 0 group by k) select a.c from x a "
+        "join (select x.k from x join d on x.k = d.k where d.name = 'day5') b on a.k = b.k"
+    )
+    plan = str(spark.sql(query)._jdf.queryExecution().executedPlan().toString())
+    assert "__xskip_file" not in plan
+    read(spark, query)
+
+
 def test_the_other_side_is_read_once(spark: SparkSession, views: None) -> None:
     """[PLN-JN-1] By the broadcast that the join uses."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")

@@ -18,6 +18,7 @@ SKIPPED = "xskip: number of files skipped"
 NAMES = {
     "xskip: number of files listed": "20",
     SKIPPED: "18",
+    "xskip: number of skipped files that can match": "0",
     "xskip: number of indexes used": "1",
 }
 

@@ -172,7 +172,7 @@ def savings(
     --------
     >>> df = spark.read.parquet(indexed_path)
     >>> before = xskip.savings(spark)
-    >>> counts = df.filter("temp > 30").count(), df.filter("city = 'oslo'").count()
+    >>> rows = df.filter("temp > 30").collect(), df.filter("city = 'oslo'").collect()
     >>> after = xskip.savings(spark)
     >>> after.queries - before.queries, after.files - before.files, after.skipped - before.skipped
     (2, 6, 4)
@@ -297,7 +297,7 @@ def watch(spark: SparkSession) -> Watch:
     --------
     >>> df = spark.read.parquet(indexed_path)
     >>> with xskip.watch(spark) as watched:
-    ...     counts = df.filter("temp > 30").count(), df.filter("city = 'oslo'").count()
+    ...     rows = df.filter("temp > 30").collect(), df.filter("city = 'oslo'").collect()
     >>> [scan.skipped for scan in watched.report.scans]
     [2, 2]
     """

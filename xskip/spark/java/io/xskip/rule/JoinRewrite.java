@@ -2,6 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.catalyst.NodeRewriter;
 import io.xskip.common.Failures;
+import io.xskip.common.SkippingSettings;
 import io.xskip.shims.SparkCompat;
 import java.util.Arrays;
 import java.util.List;
@@ -30,10 +31,19 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
   private static final List<JoinType> PRUNES_RIGHT =
       Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, LeftOuter$.MODULE$});
 
+  private final Occurrences occurrences;
+  private final SQLConf conf;
   private final boolean isStrict;
 
-  JoinRewrite(boolean isStrict) {
-    this.isStrict = isStrict;
+  /**
+   * Creates the rewrite of a plan.
+   *
+   * @param occurrences the datasets in the whole plan
+   */
+  JoinRewrite(Occurrences occurrences, SkippingSettings settings) throws Exception {
+    this.occurrences = occurrences;
+    conf = SparkCompat.conf(settings.session);
+    isStrict = settings.strict;
   }
 
   @Override
@@ -41,7 +51,7 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
     // with this setting off, Spark plans no subquery of a pruning filter
     return node instanceof Join
         && ((Join) node).condition().isDefined()
-        && SQLConf.get().dynamicPartitionPruningEnabled();
+        && conf.dynamicPartitionPruningEnabled();
   }
 
   @Override
@@ -58,7 +68,7 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
   }
 
   @SuppressWarnings("unchecked") // what Spark's extractor returns
-  private static LogicalPlan pruned(Join join) throws Exception {
+  private LogicalPlan pruned(Join join) throws Exception {
     Option<?> found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
     if (found.isEmpty()) {
       return join;
@@ -69,10 +79,10 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
     LogicalPlan left = join.left();
     LogicalPlan right = join.right();
     if (PRUNES_LEFT.contains(join.joinType()) && isBroadcast(right)) {
-      left = JoinSide.prune(left, leftKeys, right, rightKeys);
+      left = side(leftKeys, right, rightKeys).prune(left);
     }
     if (left == join.left() && PRUNES_RIGHT.contains(join.joinType()) && isBroadcast(left)) {
-      right = JoinSide.prune(right, rightKeys, left, leftKeys);
+      right = side(rightKeys, left, leftKeys).prune(right);
     }
     Object changed = left == join.left() ? join : SparkCompat.exchange(join, join.left(), left);
     return right == join.right()
@@ -80,9 +90,13 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
         : (LogicalPlan) SparkCompat.exchange((Join) changed, join.right(), right);
   }
 
+  private JoinSide side(Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys) {
+    return new JoinSide(occurrences, keys, other, otherKeys);
+  }
+
   /** Returns whether Spark is likely to broadcast a side, and whether a filter has left part. */
-  private static boolean isBroadcast(LogicalPlan side) {
-    long most = SQLConf.get().autoBroadcastJoinThreshold();
+  private boolean isBroadcast(LogicalPlan side) {
+    long most = conf.autoBroadcastJoinThreshold();
     return most > 0
         && JoinSide.isFiltered(side)
         && !side.isStreaming()

@@ -28,7 +28,18 @@ import scala.collection.immutable.Seq;
 
 /** A side of a join: filters that tell its files by the keys of the other side. */
 final class JoinSide {
-  private JoinSide() {}
+  private final Occurrences occurrences;
+  private final Seq<Expression> keys;
+  private final LogicalPlan other;
+  private final Seq<Expression> otherKeys;
+
+  JoinSide(
+      Occurrences occurrences, Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys) {
+    this.occurrences = occurrences;
+    this.keys = keys;
+    this.other = other;
+    this.otherKeys = otherKeys;
+  }
 
   /** Returns whether a filter of a side can leave few rows: more than tests of NULL. */
   static boolean isFiltered(LogicalPlan side) {
@@ -50,10 +61,8 @@ final class JoinSide {
             && isNullTest(((And) condition).right()));
   }
 
-  /** Returns a side with a filter for each of its keys that is a column of an indexed relation. */
-  static LogicalPlan prune(
-      LogicalPlan side, Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys)
-      throws Exception {
+  /** Returns the side with a filter for each of its keys that is a column of a relation. */
+  LogicalPlan prune(LogicalPlan side) throws Exception {
     LogicalPlan pruned = side;
     for (int i = 0; i < keys.length(); i++) {
       Expression key = (Expression) keys.apply(i);
@@ -64,8 +73,7 @@ final class JoinSide {
     return pruned;
   }
 
-  private static LogicalPlan prune(LogicalPlan plan, Attribute key, OtherSide keys)
-      throws Exception {
+  private LogicalPlan prune(LogicalPlan plan, Attribute key, OtherSide keys) throws Exception {
     RelationChain chain = RelationChain.of(plan);
     if (chain != null) {
       Attribute column = chain.column(key);
@@ -113,7 +121,7 @@ final class JoinSide {
     return isInner && join.right().outputSet().contains(key) ? join.right() : null;
   }
 
-  private static LogicalPlan withFilter(
+  private LogicalPlan withFilter(
       LogicalPlan plan, RelationChain chain, Attribute column, OtherSide keys) throws Exception {
     LogicalRelation relation = chain.relation();
     if (relation == null || isFilteredBy(chain, column, keys)) {
@@ -122,7 +130,9 @@ final class JoinSide {
     HadoopFsRelation source = (HadoopFsRelation) relation.relation();
     SkippingFileIndex index = (SkippingFileIndex) source.location();
     boolean isPartition = chain.partition(column) >= 0; // Spark prunes partitions itself
-    if (isPartition || source.bucketSpec().isDefined()) {
+    // Spark compares the sides of joins, to read equal ones once and to prune partitions
+    boolean isSingle = occurrences.isSingle(index.delegate());
+    if (isPartition || !isSingle || source.bucketSpec().isDefined()) {
       return plan;
     }
     AttributeReference number = number(relation);

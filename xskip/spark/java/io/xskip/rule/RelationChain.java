@@ -67,7 +67,7 @@ final class RelationChain {
   }
 
   /** Returns the file index of a relation of either data source API, or null. */
-  private static Object indexOf(LogicalPlan relation) {
+  static Object indexOf(LogicalPlan relation) {
     if (relation instanceof LogicalRelation) {
       Object source = ((LogicalRelation) relation).relation();
       return source instanceof HadoopFsRelation ? ((HadoopFsRelation) source).location() : null;

@@ -63,20 +63,23 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
     ofFiles = null;
   }
 
-  /** Rewrites the relations of a plan, and those of the plans in its expressions. */
-  public LogicalPlan rewritePlan(LogicalPlan plan) {
+  /** Rewrites the relations and joins of a plan, and the relations of the plans in expressions. */
+  public LogicalPlan rewritePlan(LogicalPlan plan) throws Exception {
+    LogicalPlan rewritten = rewriteRelations(plan);
+    return settings.joins && !settings.evaluate
+        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(Occurrences.in(rewritten), settings))
+        : rewritten;
+  }
+
+  private LogicalPlan rewriteRelations(LogicalPlan plan) {
     LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
     if (!settings.evaluate) {
       limit.setCollected(
           rewritten instanceof GlobalLimit ? ((GlobalLimit) rewritten).child() : null);
       rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
     }
-    if (rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())) {
-      rewritten = (LogicalPlan) rewritten.transformAllExpressions(subqueries);
-    }
-    // from the inner joins on, so that the copies of their sides in filters are those that run
-    return settings.joins && !settings.evaluate
-        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(settings.strict))
+    return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())
+        ? (LogicalPlan) rewritten.transformAllExpressions(subqueries)
         : rewritten;
   }
 
@@ -133,7 +136,7 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
     protected Object rewrite(Object node) {
       PlanExpression<LogicalPlan> subquery = (PlanExpression<LogicalPlan>) node;
       LogicalPlan plan = (LogicalPlan) subquery.plan();
-      LogicalPlan rewritten = relations.rewritePlan(plan);
+      LogicalPlan rewritten = relations.rewriteRelations(plan);
       return rewritten == plan ? subquery : subquery.withNewPlan(rewritten);
     }
   }
