@@ -22,7 +22,8 @@ THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 
 
 def size_of(path: str, pattern: str = "**/*") -> int:
-    return sum(file.stat().st_size for file in Path(path).glob(pattern) if file.name.startswith("f"))
+    files = (file for file in Path(path).glob(pattern) if file.is_file())
+    return sum(file.stat().st_size for file in files if file.name.startswith("f"))
 
 
 @pytest.fixture(scope="module")
