@@ -1,4 +1,4 @@
-"""What statistics say of files beyond "skip", for planners: files that match wholly, rows, bounds and NULLs."""
+"""Facts of files beyond "skip", for planners: files that match wholly, rows, bounds and NULLs."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ class RequestError(XskipError):
 
 @dataclass(frozen=True, slots=True)
 class FactsRequest:
-    """What a planner asks about files."""
+    """The conditions and the columns of a planner's question about files."""
 
     #: The conditions that all rows of a file that matches wholly satisfy, in the encoding of the filters.
     conditions: Sequence[Any]
-    #: The columns of which it needs the bounds and the numbers of NULLs.
+    #: The columns of which the planner needs the bounds and the numbers of NULLs.
     columns: tuple[Column, ...]
 
     @classmethod
