@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import AVRO_V2, formatted, index, opened_by_scan, opened_files, put_files, write_once
+from tests.helpers import formatted, index, opened_by_scan, opened_files, put_files, write_once
 from xskip import MinMax, ValueList
 from xskip.spark.bridge.gateway import hook_of
 
@@ -46,12 +46,8 @@ def fmt(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["v1", "v2"])
-def data(spark: SparkSession, request: pytest.FixtureRequest, fmt: str, written: dict[str, str]) -> DataFrame:
-    if request.param == "v2":
-        if fmt == "avro" and not AVRO_V2:
-            pytest.skip("the Avro jar has no second data source API for this Spark")
-        spark.conf.set("spark.sql.sources.useV1SourceList", "")
+@pytest.fixture
+def data(spark: SparkSession, api: str, fmt: str, written: dict[str, str]) -> DataFrame:
     return spark.read.format(fmt).load(written[fmt])
 
 

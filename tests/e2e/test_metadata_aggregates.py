@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 import xskip
-from tests.helpers import AVRO_V2, index, opened_by_scan, write_once
+from tests.helpers import index, opened_by_scan, write_once
 from xskip import MinMax, ValueList
 
 SCHEMA = "k int, day int, n bigint, s string"
@@ -39,15 +39,6 @@ def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(params=["parquet", "avro", "orc"])
 def fmt(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["v1", "v2"])
-def api(spark: SparkSession, request: pytest.FixtureRequest, fmt: str) -> str:
-    if request.param == "v2":
-        if fmt == "avro" and not AVRO_V2:
-            pytest.skip("the Avro jar has no second data source API for this Spark")
-        spark.conf.set("spark.sql.sources.useV1SourceList", "")
     return str(request.param)
 
 

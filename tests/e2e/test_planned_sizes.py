@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from tests.helpers import AVRO_V2, assert_same_rows, counters, index, write_once
+from tests.helpers import assert_same_rows, counters, index, write_once
 from xskip import MinMax
 from xskip.spark.bridge.gateway import hook_of
 
@@ -42,16 +42,6 @@ def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(params=["parquet", "avro"])
 def fmt(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(params=["v1", "v2"])
-def api(spark: SparkSession, request: pytest.FixtureRequest, fmt: str) -> Iterator[str]:
-    if request.param == "v2":
-        if fmt == "avro" and not AVRO_V2:
-            pytest.skip("the Avro jar has no second data source API for this Spark")
-        spark.conf.set("spark.sql.sources.useV1SourceList", "")
-    yield request.param
-    spark.conf.unset("spark.sql.sources.useV1SourceList")
 
 
 @pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])

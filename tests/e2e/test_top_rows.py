@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import AVRO_V2, index, opened_by_scan, write_once
+from tests.helpers import index, opened_by_scan, write_once
 from xskip import MinMax
 
 SCHEMA = "id int, x int, n double, s string"
@@ -41,13 +41,9 @@ def fmt(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["v1", "v2"])
-def t(spark: SparkSession, request: pytest.FixtureRequest, fmt: str, written: dict[str, str]) -> None:
+@pytest.fixture
+def t(spark: SparkSession, api: str, fmt: str, written: dict[str, str]) -> None:
     """Define the view ``t``."""
-    if request.param == "v2":
-        if fmt == "avro" and not AVRO_V2:
-            pytest.skip("the Avro jar has no second data source API for this Spark")
-        spark.conf.set("spark.sql.sources.useV1SourceList", "")
     spark.read.format(fmt).load(written[fmt]).createOrReplaceTempView("t")
 
 
