@@ -1,5 +1,6 @@
 package io.xskip.observe;
 
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.catalyst.Subqueries;
 import io.xskip.read.KnownClasses;
 import io.xskip.scan.NumberedListing;
@@ -252,29 +253,17 @@ final class PhysicalScan {
       return null;
     }
     for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
-      InSubqueryExec keys = contains(filter, test) ? keysIn(filter) : null;
-      if (keys != null && keys.values().isDefined()) {
+      boolean hasTest = false;
+      InSubqueryExec keys = null;
+      for (Expression each : ExpressionTree.nodes(filter)) {
+        hasTest |= each instanceof Literal && ((Literal) each).value() == test;
+        keys = each instanceof InSubqueryExec ? (InSubqueryExec) each : keys;
+      }
+      if (hasTest && keys != null && keys.values().isDefined()) {
         return (Object[]) keys.values().get();
       }
     }
     return null;
-  }
-
-  private static boolean contains(Expression expression, Object value) {
-    boolean isFound = expression instanceof Literal && ((Literal) expression).value() == value;
-    for (Expression child : Scala.list(expression.children())) {
-      isFound |= contains(child, value);
-    }
-    return isFound;
-  }
-
-  private static InSubqueryExec keysIn(Expression expression) {
-    InSubqueryExec found =
-        expression instanceof InSubqueryExec ? (InSubqueryExec) expression : null;
-    for (Expression child : Scala.list(expression.children())) {
-      found = found == null ? keysIn(child) : found;
-    }
-    return found;
   }
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */

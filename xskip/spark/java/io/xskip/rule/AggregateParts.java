@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.types.DataType;
 
 /** The aggregates of a plan node, as sums and bounds of what is known of single files. */
-final class AggregateParts {
+final class AggregateParts extends FileSums {
   private final RelationChain chain;
   private final List<AggregatePart> parts = new ArrayList<>();
 
@@ -99,12 +99,12 @@ final class AggregateParts {
     return columns.size() - 1;
   }
 
-  /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
+  @Override
   List<Expression> columns() {
     return columns;
   }
 
-  /** Returns the facts of the {@link #columns}. */
+  @Override
   ColumnFacts[] facts(FileFacts files) {
     DataType[] types = new DataType[columns.size()];
     for (int i = 0; i < types.length; i++) {
@@ -113,7 +113,7 @@ final class AggregateParts {
     return files.columns(types);
   }
 
-  /** Adds a file to all aggregates, and returns true if all of them are known for the file. */
+  @Override
   boolean addFile(FileFacts files, ColumnFacts[] facts, int position) {
     for (AggregatePart part : parts) {
       if (!part.isKnown(files, facts, position)) {

@@ -1,19 +1,14 @@
 package io.xskip.rule;
 
-import io.xskip.catalyst.NodeRewriter;
-import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
-import io.xskip.snapshot.ColumnFacts;
-import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.Seq;
@@ -39,25 +34,11 @@ final class AggregateRewrite implements Rewrite {
     RelationChain chain = RelationChain.of(aggregate.child());
     AggregateParts parts =
         AggregateParts.of(results(aggregate), chain, Collections.<Attribute>emptyList());
-    List<Expression> conditions =
-        parts == null || parts.all().isEmpty() ? null : chain.conditions();
-    if (conditions == null) {
+    FileSelection others = parts == null || parts.all().isEmpty() ? null : parts.addFiles(chain);
+    if (others == null || others.count() == others.listed()) {
       return node;
     }
-    FactsQuestion question = new FactsQuestion(conditions, parts.columns());
-    FileFacts files = chain.facts(question);
-    if (files == null) {
-      return node;
-    }
-    FileSelection others = new FileSelection(NAME, question, files.count(), true);
-    ColumnFacts[] facts = parts.facts(files);
-    for (int i = 0; i < files.count(); i++) {
-      if (!files.isWhole(i) || !parts.addFile(files, facts, i)) {
-        others.add(files, i);
-      }
-    }
-    LogicalPlan child =
-        others.count() == files.count() ? aggregate.child() : chain.selecting(others);
+    LogicalPlan child = chain.selecting(others);
     return child == aggregate.child() ? node : combined(aggregate, parts, child);
   }
 
@@ -67,28 +48,18 @@ final class AggregateRewrite implements Rewrite {
     return (List<Expression>) (List<?>) Scala.list(aggregate.aggregateExpressions());
   }
 
-  private static LogicalPlan combined(
-      Aggregate aggregate, final AggregateParts parts, LogicalPlan child) throws Exception {
-    return changed(
-        aggregate,
-        new NodeRewriter<Expression>() {
-          @Override
-          protected boolean matches(Object node) {
-            return node instanceof AggregateExpression;
-          }
-
-          @Override
-          protected Object rewrite(Object node) {
-            int position = parts.indexOf((AggregateExpression) node);
-            return ((AggregatePart) parts.all().get(position)).combined();
-          }
-        },
-        child);
+  private static LogicalPlan combined(Aggregate aggregate, AggregateParts parts, LogicalPlan child)
+      throws Exception {
+    List<Expression> combined = new ArrayList<>();
+    for (AggregatePart part : parts.all()) {
+      combined.add(part.combined());
+    }
+    return changed(aggregate, new AggregateReplacement(parts, combined), child);
   }
 
   /** Returns an aggregation with changed results over another plan. */
-  static LogicalPlan changed(
-      Aggregate aggregate, NodeRewriter<Expression> change, LogicalPlan child) throws Exception {
+  static LogicalPlan changed(Aggregate aggregate, AggregateReplacement change, LogicalPlan child)
+      throws Exception {
     List<NamedExpression> results = new ArrayList<>();
     for (Expression result : results(aggregate)) {
       results.add((NamedExpression) result.transformUp(change));

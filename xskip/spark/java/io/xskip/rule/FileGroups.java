@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -20,7 +19,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /** The groups of files with one value of each key, and the aggregates of each group. */
-final class FileGroups {
+final class FileGroups extends FileSums {
   private final Aggregate aggregate;
   private final RelationChain chain;
 
@@ -69,25 +68,22 @@ final class FileGroups {
     return parts == null ? null : new FileGroups(aggregate, chain, keys, fileKeys, parts);
   }
 
-  /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
+  @Override
   List<Expression> columns() {
     return first.columns();
   }
 
+  @Override
   ColumnFacts[] facts(FileFacts files) {
     return first.facts(files);
   }
 
   /** Returns the aggregates, of no group. */
-  List<AggregatePart> parts() {
-    return first.all();
+  AggregateParts parts() {
+    return first;
   }
 
-  int indexOf(AggregateExpression part) {
-    return first.indexOf(part);
-  }
-
-  /** Adds a file to its group, and returns true if its keys and all aggregates are known. */
+  @Override
   boolean addFile(FileFacts files, ColumnFacts[] facts, int position) {
     List<Object> group = new ArrayList<>();
     for (Attribute key : keys) {

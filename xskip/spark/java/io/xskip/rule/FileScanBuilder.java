@@ -53,9 +53,19 @@ final class FileScanBuilder {
             KnownClasses.format(scan), options, schema, index.partitionSchema(), session);
     ScanContext context = new ScanContext(settings, locations, profile);
     context.setPreview(new ListingPreview.OfScan(context, scan));
-    FileIndex skipping = new SkippingV2FileIndex(session, index, context, settings.statistics);
-    Object rewritten =
-        SparkCompat.newInstance(scan.getClass(), SparkCompat.elements(product, index, skipping));
+    return withIndex(
+        relation, new SkippingV2FileIndex(session, index, context, settings.statistics));
+  }
+
+  /**
+   * Returns a relation with another file index, or the relation itself if this Spark has another
+   * constructor of its scan.
+   */
+  static LogicalPlan withIndex(DataSourceV2ScanRelation relation, FileIndex index)
+      throws Exception {
+    FileScan scan = (FileScan) relation.scan();
+    Object[] elements = SparkCompat.elements((Product) scan, scan.fileIndex(), index);
+    Object rewritten = SparkCompat.newInstance(scan.getClass(), elements);
     return rewritten == null
         ? relation
         : (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);

@@ -5,7 +5,6 @@ import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -87,7 +86,7 @@ final class JoinSide {
     }
     if (plan instanceof Project) {
       child = ((Project) plan).child();
-      below = source((Project) plan, key);
+      below = RelationChain.source(Scala.list(((Project) plan).projectList()), key);
     } else if (plan instanceof Filter) {
       child = ((Filter) plan).child();
     } else if (plan instanceof Join) {
@@ -98,16 +97,6 @@ final class JoinSide {
     }
     LogicalPlan pruned = prune(child, below, keys);
     return pruned == child ? plan : (LogicalPlan) SparkCompat.exchange(plan, child, pruned);
-  }
-
-  private static Attribute source(Project project, Attribute key) {
-    for (NamedExpression named : Scala.list(project.projectList())) {
-      if (named.exprId().equals(key.exprId())) {
-        Expression source = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
-        return source instanceof Attribute ? (Attribute) source : null;
-      }
-    }
-    return null;
   }
 
   /** Returns the side of a join whose rows without a key of the outer join can be left out. */

@@ -1,5 +1,6 @@
 package io.xskip.rule;
 
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.lang.reflect.Constructor;
@@ -83,25 +84,15 @@ final class OtherSide {
 
   /** Returns whether an expression has a test of a column by the key, in a plan before it runs. */
   boolean isIn(Expression expression, Attribute column) {
-    return hasTest(expression, column) && hasKey(expression);
-  }
-
-  private static boolean hasTest(Expression expression, Attribute column) {
-    Object value = expression instanceof Literal ? ((Literal) expression).value() : null;
-    boolean isFound = value instanceof JoinPruning && ((JoinPruning) value).isOfColumn(column);
-    for (Expression child : Scala.list(expression.children())) {
-      isFound |= hasTest(child, column);
+    boolean hasTest = false;
+    boolean hasKey = false;
+    for (Expression node : ExpressionTree.nodes(expression)) {
+      if (node instanceof Literal && ((Literal) node).value() instanceof JoinPruning) {
+        hasTest |= ((JoinPruning) ((Literal) node).value()).isOfColumn(column);
+      } else if (node instanceof DynamicPruningSubquery) {
+        hasKey |= Scala.list(((DynamicPruningSubquery) node).buildKeys()).contains(key());
+      }
     }
-    return isFound;
-  }
-
-  private boolean hasKey(Expression expression) {
-    boolean isFound =
-        expression instanceof DynamicPruningSubquery
-            && Scala.list(((DynamicPruningSubquery) expression).buildKeys()).contains(key());
-    for (Expression child : Scala.list(expression.children())) {
-      isFound |= hasKey(child);
-    }
-    return isFound;
+    return hasTest && hasKey;
   }
 }

@@ -114,9 +114,13 @@ final class RelationChain {
 
   /** Returns the column of the relation that an output of the chain is, or null if it is none. */
   Attribute column(Expression expression) {
-    for (NamedExpression named : output) {
-      if (expression instanceof Attribute
-          && named.exprId().equals(((Attribute) expression).exprId())) {
+    return expression instanceof Attribute ? source(output, (Attribute) expression) : null;
+  }
+
+  /** Returns the column that a projection returns as an output, or null if it is none. */
+  static Attribute source(List<NamedExpression> projection, Attribute output) {
+    for (NamedExpression named : projection) {
+      if (named.exprId().equals(output.exprId())) {
         Expression source = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
         return source instanceof Attribute ? (Attribute) source : null;
       }
@@ -187,16 +191,11 @@ final class RelationChain {
               source, ((SkippingFileIndex) index).selecting(selection), source.partitionSchema());
       selected = (LogicalPlan) SparkCompat.exchange(relation, source, rewritten);
     } else {
-      FileScan scan = (FileScan) ((DataSourceV2ScanRelation) relation).scan();
-      Object[] elements =
-          SparkCompat.elements(
-              (Product) scan, index, ((SkippingV2FileIndex) index).selecting(selection));
-      Object rewritten = SparkCompat.newInstance(scan.getClass(), elements);
-      if (rewritten == null) {
-        return plan;
-      }
-      selected = (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);
+      selected =
+          FileScanBuilder.withIndex(
+              (DataSourceV2ScanRelation) relation,
+              ((SkippingV2FileIndex) index).selecting(selection));
     }
-    return replacing(selected);
+    return selected == relation ? plan : replacing(selected);
   }
 }

@@ -14,35 +14,32 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
 
 /**
  * Gives a skipping file index to the indexed relations of a plan: {@code LogicalRelation} of the
- * first data source API, {@code DataSourceV2ScanRelation} of the second.
+ * first data source API, {@code DataSourceV2ScanRelation} of the second. Then rewrites what reads
+ * such relations.
  *
  * <p>Spark does not pass conditions that mix partition columns and data columns to a V1 scan, so
  * they come from the Filter above the relation. Neither does it pass conditions with Python
  * functions, which it evaluates between the relation and the Filter.
  */
-public final class Rewrites extends NodeRewriter<LogicalPlan> {
+public final class Rewrites {
   private final SkippingSettings settings;
-  private final List<Rewrite> rewrites;
+  private final NodeRewriter<LogicalPlan> ofRelations;
+  private final NodeRewriter<LogicalPlan> ofReaders;
   private final LimitRewrite limit = new LimitRewrite();
   private final PlanExpressions subqueries = new PlanExpressions(this);
 
-  /** The rewrites of a plan whose relations have skipping file indexes; null if there are none. */
-  private final Rewrites ofFiles;
-
   public Rewrites(SkippingSettings settings) {
     this.settings = settings;
-    ofFiles = new Rewrites(settings, ofFiles());
     IndexedRelations relations = new IndexedRelations(settings);
-    rewrites =
-        Arrays.asList(
-            new Rewrite[] {
-              new ScanRewrite(relations),
-              new RelationRewrite(relations),
-              new PythonFilterRewrite(relations)
-            });
+    Rewrite[] ofRelations = {
+      new ScanRewrite(relations), new RelationRewrite(relations), new PythonFilterRewrite(relations)
+    };
+    this.ofRelations = new FirstRewrite(settings, Arrays.asList(ofRelations));
+    ofReaders = new FirstRewrite(settings, ofReaders());
   }
 
-  private List<Rewrite> ofFiles() {
+  /** Returns the rewrites of a plan whose relations have skipping file indexes. */
+  private List<Rewrite> ofReaders() {
     List<Rewrite> rewrites = new ArrayList<>();
     if (settings.limit) {
       rewrites.add(limit);
@@ -57,12 +54,6 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
     return rewrites;
   }
 
-  private Rewrites(SkippingSettings settings, List<Rewrite> rewrites) {
-    this.settings = settings;
-    this.rewrites = rewrites;
-    ofFiles = null;
-  }
-
   /** Rewrites the relations and joins of a plan, and the relations of the plans in expressions. */
   public LogicalPlan rewritePlan(LogicalPlan plan) throws Exception {
     LogicalPlan rewritten = rewriteRelations(plan);
@@ -72,42 +63,53 @@ public final class Rewrites extends NodeRewriter<LogicalPlan> {
   }
 
   private LogicalPlan rewriteRelations(LogicalPlan plan) {
-    LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
+    LogicalPlan rewritten = (LogicalPlan) plan.transformDown(ofRelations);
     if (!settings.evaluate) {
       limit.setCollected(
           rewritten instanceof GlobalLimit ? ((GlobalLimit) rewritten).child() : null);
-      rewritten = (LogicalPlan) rewritten.transformDown(ofFiles);
+      rewritten = (LogicalPlan) rewritten.transformDown(ofReaders);
     }
     return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())
         ? (LogicalPlan) rewritten.transformAllExpressions(subqueries)
         : rewritten;
   }
 
-  @Override
-  protected boolean matches(Object node) {
-    return node instanceof LogicalPlan && rewriteOf((LogicalPlan) node) != null;
-  }
+  /** Handles each node by the first rewrite that matches it, and leaves a node after an error. */
+  private static final class FirstRewrite extends NodeRewriter<LogicalPlan> {
+    private final SkippingSettings settings;
+    private final List<Rewrite> rewrites;
 
-  /** Returns the rewrite that handles a node, or null. */
-  private Rewrite rewriteOf(LogicalPlan node) {
-    for (Rewrite rewrite : rewrites) {
-      if (rewrite.matches(node)) {
-        return rewrite;
-      }
+    FirstRewrite(SkippingSettings settings, List<Rewrite> rewrites) {
+      this.settings = settings;
+      this.rewrites = rewrites;
     }
-    return null;
-  }
 
-  @Override
-  protected Object rewrite(Object node) {
-    try {
-      return rewriteOf((LogicalPlan) node).rewrite((LogicalPlan) node);
-    } catch (Throwable t) {
-      Failures.logFailure("the optimizer rule", t);
-      if (settings.strict) {
-        throw new RuntimeException(t);
+    @Override
+    protected boolean matches(Object node) {
+      return node instanceof LogicalPlan && rewriteOf((LogicalPlan) node) != null;
+    }
+
+    /** Returns the rewrite that handles a node, or null. */
+    private Rewrite rewriteOf(LogicalPlan node) {
+      for (Rewrite rewrite : rewrites) {
+        if (rewrite.matches(node)) {
+          return rewrite;
+        }
       }
-      return node;
+      return null;
+    }
+
+    @Override
+    protected Object rewrite(Object node) {
+      try {
+        return rewriteOf((LogicalPlan) node).rewrite((LogicalPlan) node);
+      } catch (Throwable t) {
+        Failures.logFailure("the optimizer rule", t);
+        if (settings.strict) {
+          throw new RuntimeException(t);
+        }
+        return node;
+      }
     }
   }
 

@@ -2,11 +2,8 @@ package io.xskip.scan;
 
 import io.xskip.connection.CallbackExecutor;
 import io.xskip.location.IndexLocation;
-import io.xskip.protocol.Answer;
 import io.xskip.shims.Scala;
-import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
-import io.xskip.snapshot.Snapshots;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.IdentityHashMap;
@@ -145,24 +142,10 @@ public final class NumberedListing {
     Seq<Expression> filters = (Seq<Expression>) Scala.seq(conditions);
     List<ScanRecord> records = new ArrayList<>();
     for (IndexLocation location : context.locations()) {
-      long start = System.nanoTime();
-      PruningRequest request = new PruningRequest(location, context, filters, null);
-      Answer parsed = Answer.parse(request.send());
-      long received = System.nanoTime();
-      FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-      PruningAnswer answer = PruningAnswer.of(parsed, snapshot, location.names());
+      TimedAnswer response = new TimedAnswer(location, context, filters, null);
+      PruningAnswer answer = response.pruning();
       left = answer.filter(left, schema);
-      long[] nanos = {received - start, System.nanoTime() - received};
-      records.add(
-          new ScanRecord(
-              request.id(),
-              location.root(),
-              context.profile().format(),
-              context.sessionId(),
-              answer,
-              false,
-              nanos[0],
-              nanos[1]));
+      records.add(response.record(answer, false));
     }
     publish(records);
     for (PartitionDirectory directory : Scala.list(left)) {

@@ -5,13 +5,10 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.connection.HookState;
 import io.xskip.listing.IndexedFileIndex;
 import io.xskip.location.IndexLocation;
-import io.xskip.protocol.Answer;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileFacts;
-import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
-import io.xskip.snapshot.Snapshots;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -237,17 +234,12 @@ public final class ScanPruner {
   }
 
   private void applyAnswer(IndexLocation location) throws Throwable {
-    long start = System.nanoTime();
-    PruningRequest request = new PruningRequest(location, context, filters.dataFilters, question);
-    byte[] bytes = request.send();
-    long received = System.nanoTime();
-    Answer parsed = Answer.parse(bytes);
-    refusal = parsed.refusal();
+    TimedAnswer response = new TimedAnswer(location, context, filters.dataFilters, question);
+    refusal = response.refusal();
     if (refusal != null) {
       return;
     }
-    FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-    answer = PruningAnswer.of(parsed, snapshot, location.names());
+    answer = response.pruning();
     if (listing == null) {
       listing =
           ((IndexedFileIndex) index)
@@ -255,18 +247,8 @@ public final class ScanPruner {
     } else {
       listing = answer.filter(listing, context.profile().partitionSchema());
     }
-    hasAnswer |= bytes != null;
-    ScanRecord scan =
-        new ScanRecord(
-            request.id(),
-            location.root(),
-            context.profile().format(),
-            context.sessionId(),
-            answer,
-            bytes != null && context.settings().evaluate,
-            received - start,
-            System.nanoTime() - received);
-    records.add(scan);
+    hasAnswer |= response.isPresent();
+    records.add(response.record(answer, response.isPresent() && context.settings().evaluate));
   }
 
   private static Seq<PartitionDirectory> noFiles() {

@@ -1,0 +1,45 @@
+package io.xskip.rule;
+
+import io.xskip.scan.FactsQuestion;
+import io.xskip.scan.FileSelection;
+import io.xskip.snapshot.ColumnFacts;
+import io.xskip.snapshot.FileFacts;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+
+/** What an aggregation sums up of files whose rows it need not read. */
+abstract class FileSums {
+  /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
+  abstract List<Expression> columns();
+
+  /** Returns the facts of the {@link #columns}. */
+  abstract ColumnFacts[] facts(FileFacts files);
+
+  /** Adds a file all of whose rows count; returns false if its metadata do not know enough. */
+  abstract boolean addFile(FileFacts files, ColumnFacts[] facts, int position);
+
+  /**
+   * Adds the files of a relation that match wholly.
+   *
+   * @return the files whose rows have to be read, or null if nothing is known of the files
+   */
+  final FileSelection addFiles(RelationChain chain) throws Exception {
+    List<Expression> conditions = chain.conditions();
+    if (conditions == null) {
+      return null;
+    }
+    FactsQuestion question = new FactsQuestion(conditions, columns());
+    FileFacts files = chain.facts(question);
+    if (files == null) {
+      return null;
+    }
+    FileSelection others = new FileSelection(AggregateRewrite.NAME, question, files.count(), true);
+    ColumnFacts[] facts = facts(files);
+    for (int i = 0; i < files.count(); i++) {
+      if (!files.isWhole(i) || !addFile(files, facts, i)) {
+        others.add(files, i);
+      }
+    }
+    return others;
+  }
+}
