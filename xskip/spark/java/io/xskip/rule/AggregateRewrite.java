@@ -18,9 +18,6 @@ import scala.collection.immutable.Seq;
  * whose rows count, and the scan reads only the others [PLN-AG].
  */
 final class AggregateRewrite implements Rewrite {
-  /** The name of the rewrite in reports, also with groups. */
-  static final String NAME = "aggregate";
-
   @Override
   public boolean matches(LogicalPlan node) {
     return node instanceof Aggregate

@@ -9,6 +9,9 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /** What an aggregation sums up of files whose rows it need not read. */
 abstract class FileSums {
+  /** The name of the rewrites in reports. */
+  private static final String NAME = "aggregate";
+
   /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
   abstract List<Expression> columns();
 
@@ -33,7 +36,7 @@ abstract class FileSums {
     if (files == null) {
       return null;
     }
-    FileSelection others = new FileSelection(AggregateRewrite.NAME, question, files.count(), true);
+    FileSelection others = new FileSelection(NAME, question, files.count(), true);
     ColumnFacts[] facts = facts(files);
     for (int i = 0; i < files.count(); i++) {
       if (!files.isWhole(i) || !addFile(files, facts, i)) {
