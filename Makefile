@@ -7,7 +7,7 @@ WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
-.PHONY: help demo lake test lint types docs docs-outputs java java-format hooks check bench test-spark clean
+.PHONY: help demo lake test test-thorough lint types docs docs-outputs java java-format hooks check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,9 @@ lake: $(STAMP) need-java  ## write a small Quix Lake, and discover, read, index,
 
 test: $(STAMP) need-java  ## every test, in WORKERS processes (2) of one Spark session each
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
+
+test-thorough:  ## as test, with all combinations of parameters and three times as many random cases
+	XSKIP_TESTS=thorough $(MAKE) test
 
 lint: $(STAMP)  ## style
 	$(BIN)/ruff check .

@@ -25,6 +25,9 @@ import xskip
 from tests.class_archive import archive_options, start_archive
 from tests.closure_cleaner import closure_cleaner_options
 
+#: Tests of the tests collect others.
+pytest_plugins = ["pytester"]
+
 _REBASE = [
     f"{source}RebaseModeIn{way}"
     for source in ("parquet.datetime", "parquet.int96", "avro.datetime")

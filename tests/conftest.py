@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import effort
 from tests.helpers import AVRO_V2, Counted
 from tests.results import screenshots
 from xskip.results.render import text_table
@@ -50,8 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests of Avro with the second data source API if the Avro jar is older than Spark."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the sample of the tests; skip those of Avro with the second API if the Avro jar is older than Spark."""
+    chosen = effort.sample(items)
+    if len(chosen) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
     for item in items:
         words = set(re.split(r"[-\[\]]", item.name))
         if not AVRO_V2 and {"v2", "avro"} <= words:

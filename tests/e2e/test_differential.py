@@ -22,10 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.effort import cases
 from tests.helpers import AVRO_V2, index
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 
-EXAMPLES = int(os.environ.get("XSKIP_FUZZ_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("XSKIP_FUZZ_EXAMPLES", cases(8)))
 PREDICATES = 40
 _INTS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 #: type -> SQL literals, extreme ones included; few of them, so that files share some and lack others

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.effort import seeds
 from tests.fuzz.questdb import run
 from tests.fuzz.questdb.run import STEPS, TableRound, steps_of
 from tests.fuzz.questdb.tables import RandomTable
@@ -30,7 +31,7 @@ def test_tables_without_spark(server: Server, seed: int | None, capsys: pytest.C
     assert seed is None or len(done) == STEPS
 
 
-@pytest.mark.parametrize("seed", [8, 11, 23])
+@pytest.mark.parametrize("seed", seeds([8, 11, 23]))
 def test_tables_of_a_newer_server(newer_server: Server, seed: int) -> None:
     """[QDB-RD-1], [QDB-RD-2], [QDB-PQ-9]."""
     done: list[str] = []
@@ -38,7 +39,7 @@ def test_tables_of_a_newer_server(newer_server: Server, seed: int) -> None:
     assert any("to native" in statement for statement in done)
 
 
-@pytest.mark.parametrize("seed", [1, 9, 12, None], ids=["1", "9", "12", "a new seed"])
+@pytest.mark.parametrize("seed", [*seeds([12, 1, 9]), None], ids=lambda seed: str(seed or "a new seed"))
 def test_tables_in_spark(
     spark: SparkSession, server: Server, tmp_path: Path, seed: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,13 +12,14 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import xskip
+from tests.effort import seeds
 from tests.quixlake.lakes import START, WrittenLake, records, skipped
 from tests.quixlake.written import FORMER, message, write_segment
 from xskip.errors import PredicateError
 from xskip.indexes import BloomFilter
 from xskip.quixlake import QuixLake
 
-_SEEDS = range(8)
+_SEEDS = seeds(range(8))
 _NAME = "ts_{}_{}_part_{}_off_{}_{}.avro.{}"
 
 

@@ -22,6 +22,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip.quixlake
+from tests.effort import seeds
 from tests.fuzz.lakes.conditions import arguments
 from tests.fuzz.lakes.run import LakeRound
 from tests.quixlake.lakes import START, WrittenLake, hourly, records, shuffled
@@ -63,7 +64,7 @@ def assert_same(spark: SparkSession, base: Path, **filters: Any) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_random_lakes_have_the_rows_of_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """[QLK-AR-1] [QLK-AR-2] With compacted and deleted segments, stale descriptors and all forms of records."""
     lake = LakeRound(spark, tmp_path, seed)

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.effort import seeds
 from tests.fuzz.lakes.conditions import condition
 from tests.fuzz.lakes.model import Model, Segment
 from tests.fuzz.lakes.run import LakeRound
@@ -21,7 +22,7 @@ from xskip.quixlake.ranges import EVERY, NONE
 STEPS = 4
 
 
-@pytest.mark.parametrize("seed", [*range(4), None], ids=[*map(str, range(4)), "a new seed"])
+@pytest.mark.parametrize("seed", [*seeds(range(4)), None], ids=lambda seed: "a new seed" if seed is None else None)
 def test_reads_return_what_was_written(
     spark: SparkSession, tmp_path: Path, seed: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
