@@ -10,6 +10,7 @@ import io.xskip.scan.ScanRecord;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -247,23 +248,42 @@ final class PhysicalScan {
     }
   }
 
+  /** Returns whether a filter on the files of the scan contains a test. */
+  boolean hasTest(Object test) {
+    return node instanceof FileSourceScanExec && filterWith(test) != null;
+  }
+
   /** Returns the keys in the filter that contains a test of files, or null. */
   Object[] joinKeys(Object test) {
-    if (!(node instanceof FileSourceScanExec)) {
-      return null;
-    }
-    for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
-      boolean hasTest = false;
-      InSubqueryExec keys = null;
-      for (Expression each : ExpressionTree.nodes(filter)) {
-        hasTest |= each instanceof Literal && ((Literal) each).value() == test;
-        keys = each instanceof InSubqueryExec ? (InSubqueryExec) each : keys;
-      }
-      if (hasTest && keys != null && keys.values().isDefined()) {
-        return (Object[]) keys.values().get();
+    for (Expression each : ExpressionTree.nodes(filterWith(test))) {
+      if (each instanceof InSubqueryExec && ((InSubqueryExec) each).values().isDefined()) {
+        return (Object[]) ((InSubqueryExec) each).values().get();
       }
     }
     return null;
+  }
+
+  private Expression filterWith(Object test) {
+    for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
+      for (Expression each : ExpressionTree.nodes(filter)) {
+        if (each instanceof Literal && ((Literal) each).value() == test) {
+          return filter;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Returns the conditions on rows with scalar subqueries, by their values; null without them. */
+  List<Expression> conditionsOfSubqueries() {
+    List<Expression> conditions = new ArrayList<>();
+    for (Expression filter : Scala.list(dataFilters)) {
+      Expression known = (Expression) filter.transformUp(new SubqueryLiterals());
+      if (known != filter && !Subqueries.isIn(known)) {
+        conditions.add(known);
+      }
+    }
+    return conditions.isEmpty() ? null : conditions;
   }
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */

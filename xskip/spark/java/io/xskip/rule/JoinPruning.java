@@ -1,14 +1,11 @@
 package io.xskip.rule;
 
-import io.xskip.common.Failures;
-import io.xskip.observe.JoinKeys;
+import io.xskip.observe.SubqueryValues;
 import io.xskip.scan.NumberedListing;
 import io.xskip.shims.Scala;
-import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.function.IntPredicate;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
@@ -19,24 +16,14 @@ import org.apache.spark.sql.catalyst.util.TypeUtils$;
 import scala.collection.immutable.Seq;
 import scala.math.Ordering;
 
-/**
- * The files of a relation that can have rows with one of the keys of the other side of a join, as a
- * test of their numbers, which Spark runs in the driver while the query runs.
- */
-final class JoinPruning implements IntPredicate, Serializable {
+/** The files of a relation that can have rows with one of the keys of the other side of a join. */
+final class JoinPruning extends FilePruning {
   private static final long serialVersionUID = 1L;
 
   /** The number of keys above which only the least and the greatest key count. */
   private static final int MAX_KEYS = 1000;
 
-  private final transient NumberedListing listing;
   private final transient Attribute key;
-
-  /** The numbers of the files of a listing that can have a row with a key; null for all. */
-  private transient BitSet kept = null;
-
-  /** The number from which on files are not in {@link #kept}. */
-  private transient int end = 0;
 
   /**
    * Creates the pruning of a relation.
@@ -44,7 +31,7 @@ final class JoinPruning implements IntPredicate, Serializable {
    * @param key the column of the relation that the join compares
    */
   JoinPruning(NumberedListing listing, Attribute key) {
-    this.listing = listing;
+    super(listing);
     this.key = key;
   }
 
@@ -55,11 +42,6 @@ final class JoinPruning implements IntPredicate, Serializable {
   @Override
   public String toString() {
     return "files by keys of " + (key == null ? "a join" : key.name());
-  }
-
-  /** Executors get plans without this class, and test no files. */
-  public Object writeReplace() {
-    return Boolean.TRUE;
   }
 
   // Equal scans of a plan can share what they read; what they test is in the filter, too.
@@ -75,20 +57,10 @@ final class JoinPruning implements IntPredicate, Serializable {
     return key.name().hashCode();
   }
 
-  /** Returns whether a file can have a row with one of the keys; after an error, it can. */
   @Override
-  public synchronized boolean test(int number) {
-    if (end != listing.next()) {
-      end = listing.next();
-      try {
-        Object[] keys = JoinKeys.of(this);
-        kept = keys == null ? null : listing.matching(conditions(keys));
-      } catch (Throwable t) {
-        Failures.logFailure("the pruning of a join", t);
-        kept = null;
-      }
-    }
-    return kept == null || number >= end || kept.get(number);
+  BitSet matching(NumberedListing listing) throws Throwable {
+    Object[] keys = SubqueryValues.joinKeys(this);
+    return keys == null ? null : listing.matching(conditions(keys));
   }
 
   /** Returns conditions that each row with one of the keys satisfies; null if no row has one. */

@@ -1,17 +1,11 @@
 package io.xskip.rule;
 
-import io.xskip.scan.NumberedListing;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.LeftSemi$;
@@ -19,10 +13,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.types.IntegerType$;
-import org.apache.spark.sql.types.Metadata;
 import scala.collection.immutable.Seq;
 
 /** A side of a join: filters that tell its files by the keys of the other side. */
@@ -112,34 +102,16 @@ final class JoinSide {
 
   private LogicalPlan withFilter(
       LogicalPlan plan, RelationChain chain, Attribute column, OtherSide keys) throws Exception {
-    LogicalRelation relation = chain.relation();
-    if (relation == null || isFilteredBy(chain, column, keys)) {
-      return plan;
-    }
-    HadoopFsRelation source = (HadoopFsRelation) relation.relation();
-    SkippingFileIndex index = (SkippingFileIndex) source.location();
     boolean isPartition = chain.partition(column) >= 0; // Spark prunes partitions itself
     // Spark compares the sides of joins, to read equal ones once and to prune partitions
-    boolean isSingle = occurrences.isSingle(index.delegate());
-    if (isPartition || !isSingle || source.bucketSpec().isDefined()) {
+    boolean isSingle = occurrences.isSingle(chain.files());
+    if (isPartition || !isSingle || isFilteredBy(chain, column, keys)) {
       return plan;
     }
-    AttributeReference number = number(relation);
-    if (number != null && index.numbers() == null) { // a column of the dataset has the name
-      return plan;
-    }
-    if (number == null) {
-      index = index.numbering();
-      relation = numbered(relation, source, index);
-      number = number(relation);
-    }
-    Expression filter = keys.filter(new JoinPruning(index.numbers(), column), number);
-    List<NamedExpression> output = new ArrayList<>();
-    for (Attribute each : Scala.list(chain.relation().output())) {
-      output.add((NamedExpression) each);
-    }
-    Seq<NamedExpression> columns = (Seq<NamedExpression>) Scala.seq(output);
-    return chain.replacing(new Project(columns, new Filter(filter, relation)));
+    NumberedRelation relation = NumberedRelation.of(chain);
+    return relation == null
+        ? plan
+        : relation.filtered(new JoinPruning(relation.listing(), column), keys.subquery());
   }
 
   /** Returns whether a filter of the relation tells its files by the same keys already. */
@@ -150,35 +122,5 @@ final class JoinSide {
       }
     }
     return false;
-  }
-
-  private static AttributeReference number(LogicalRelation relation) {
-    for (AttributeReference column : Scala.list(relation.output())) {
-      if (column.name().equals(NumberedListing.NUMBER)) {
-        return column;
-      }
-    }
-    return null;
-  }
-
-  private static LogicalRelation numbered(
-      LogicalRelation relation, HadoopFsRelation source, SkippingFileIndex index) throws Exception {
-    Seq<String> none = (Seq<String>) Scala.seq(new ArrayList<String>());
-    List<AttributeReference> output = new ArrayList<>();
-    output.addAll(Scala.list(relation.output()));
-    output.add(
-        new AttributeReference(
-            NumberedListing.NUMBER,
-            IntegerType$.MODULE$,
-            false,
-            Metadata.empty(),
-            NamedExpression$.MODULE$.newExprId(),
-            none));
-    HadoopFsRelation numbered = SparkCompat.withIndex(source, index, index.partitionSchema());
-    Object changed = SparkCompat.exchange(relation, source, numbered);
-    Seq<AttributeReference> columns = (Seq<AttributeReference>) Scala.seq(output);
-    return (LogicalRelation)
-        SparkCompat.exchange(
-            (LogicalRelation) changed, ((LogicalRelation) changed).output(), columns);
   }
 }

@@ -2,22 +2,14 @@ package io.xskip.rule;
 
 import io.xskip.catalyst.ExpressionTree;
 import io.xskip.shims.Scala;
-import io.xskip.shims.SparkCompat;
 import java.lang.reflect.Constructor;
 import java.util.Arrays;
-import java.util.function.IntPredicate;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
-import org.apache.spark.sql.catalyst.expressions.Or;
-import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.types.BooleanType$;
-import org.apache.spark.sql.types.ObjectType;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -37,31 +29,8 @@ final class OtherSide {
     return (Expression) keys.apply(position);
   }
 
-  /**
-   * Returns a filter on the number of a file that is TRUE if the test of the file is. The filter
-   * also contains a subquery with the keys, which it does not evaluate: Spark replaces the subquery
-   * by its result, or by TRUE if it does not broadcast this side, and the test looks there.
-   */
-  Expression filter(IntPredicate test, Attribute number) throws Exception {
-    Expression target = new Literal(test, new ObjectType(IntPredicate.class));
-    Expression[] argument = {number};
-    Seq<Expression> arguments = (Seq<Expression>) Scala.seq(Arrays.asList(argument));
-    Seq<Object> noTypes = (Seq<Object>) Scala.seq(Arrays.asList(new Object[0]));
-    Object[] elements = {
-      target,
-      "test",
-      BooleanType$.MODULE$,
-      arguments,
-      noTypes,
-      Boolean.TRUE,
-      Boolean.FALSE,
-      Boolean.TRUE
-    };
-    Expression call = (Expression) SparkCompat.newInstance(Invoke.class, elements);
-    return new Or(call, new And(new IsNull(number), subquery()));
-  }
-
-  private Expression subquery() throws Exception {
+  /** Returns a subquery with the keys, which Spark replaces by TRUE without a broadcast. */
+  Expression subquery() throws Exception {
     Expression nothing = new Literal(null, key().dataType());
     Object[] arguments = {
       nothing,

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
@@ -163,6 +164,11 @@ final class RelationChain {
                   index.context(), index.delegate(), plan, source.sparkSession()));
     }
     return index.listing().facts(question);
+  }
+
+  /** Returns the files of the dataset. */
+  FileIndex files() {
+    return index.delegate();
   }
 
   /** Returns the relation if it is one of the first data source API, or null. */
