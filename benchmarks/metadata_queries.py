@@ -25,7 +25,7 @@ from xskip import MinMax
 FILES, ROWS = 10_000, 100
 FACTS = 1_000
 ROUNDS = 7
-REWRITES = ("limit", "topK", "aggregates", "joins")
+REWRITES = ("limit", "topK", "aggregates", "joins", "subqueries")
 
 
 def prepare(spark: SparkSession, mode: str) -> None:

@@ -41,6 +41,7 @@ __all__ = [
     "SETTINGS",
     "STATISTICS",
     "STRICT",
+    "SUBQUERIES",
     "TOP_K",
     "Setting",
     "is_absolute",
@@ -260,6 +261,10 @@ JOINS = Setting(
     "spark.xskip.planning.joins", default=True, read=_flag, expected=_FLAG,
     meaning="keys of the side of a join that Spark broadcasts leave out files of the other side",
 )  # fmt: skip
+SUBQUERIES = Setting(
+    "spark.xskip.planning.subqueries", default=True, read=_flag, expected=_FLAG,
+    meaning="values of scalar subqueries in filters leave out files while the query runs",
+)  # fmt: skip
 TOP_K = Setting(
     "spark.xskip.planning.topK", default=True, read=_flag, expected=_FLAG,
     meaning="ORDER BY with LIMIT leaves out files whose rows come after enough rows of other files",
@@ -282,8 +287,8 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT, TOP_K,
-        AGGREGATES, JOINS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS,
-        FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
+        AGGREGATES, JOINS, SUBQUERIES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES,
+        CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 

@@ -10,7 +10,18 @@ from pyspark.sql import SparkSession
 from tests.spark.java_classes import JavaClasses
 from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.location import IndexLocation, metadata_directory
-from xskip.settings import AGGREGATES, ENABLED, EVALUATE, JOB_FILES, JOINS, LIMIT, LOCATION, STATISTICS, TOP_K
+from xskip.settings import (
+    AGGREGATES,
+    ENABLED,
+    EVALUATE,
+    JOB_FILES,
+    JOINS,
+    LIMIT,
+    LOCATION,
+    STATISTICS,
+    SUBQUERIES,
+    TOP_K,
+)
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import ORDINAL
 
@@ -47,11 +58,22 @@ def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> Non
     assert spark._jvm is not None
     spark.conf.unset("spark.xskip.strict")
     settings = java.new("common.SkippingSettings", spark._jsparkSession)
-    names = ("base", "strict", "evaluate", "statistics", "limit", "topK", "aggregates", "joins", "jobFiles")
+    names = (
+        "base",
+        "strict",
+        "evaluate",
+        "statistics",
+        "limit",
+        "topK",
+        "aggregates",
+        "joins",
+        "subqueries",
+        "jobFiles",
+    )
     fields = {name: java.field("common.SkippingSettings", name, settings) for name in names}
     flags = {"strict": False, "evaluate": EVALUATE.default, "statistics": STATISTICS.default}
     flags |= {"limit": LIMIT.default, "topK": TOP_K.default, "aggregates": AGGREGATES.default}
-    flags |= {"joins": JOINS.default}
+    flags |= {"joins": JOINS.default, "subqueries": SUBQUERIES.default}
     assert fields == {"base": LOCATION.default or None, **flags, "jobFiles": ""}
     assert JOB_FILES.of(fields["jobFiles"]) == JOB_FILES.default
     assert ENABLED.default is True

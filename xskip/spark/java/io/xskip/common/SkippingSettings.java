@@ -55,6 +55,7 @@ public final class SkippingSettings {
   public final boolean statistics; // whether sizes of relations are those of the files left
   public final boolean limit; // whether LIMIT leaves out files that it does not need
   public final boolean joins; // whether keys of a join leave out files of the other side
+  public final boolean subqueries; // whether values of scalar subqueries leave out files
   public final boolean topK; // whether ORDER BY with LIMIT leaves out files
   public final boolean aggregates; // whether metadata answer counts and bounds
   public final String jobFiles; // unparsed: Python reads it
@@ -71,6 +72,7 @@ public final class SkippingSettings {
     statistics = flag(conf, "planning.statistics", true);
     limit = flag(conf, "planning.limit", true);
     joins = flag(conf, "planning.joins", true);
+    subqueries = flag(conf, "planning.subqueries", true);
     topK = flag(conf, "planning.topK", true);
     aggregates = flag(conf, "planning.aggregates", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");

@@ -5,6 +5,7 @@ import io.xskip.catalyst.Subqueries;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
+import io.xskip.scan.NumberedListing;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
@@ -132,6 +133,20 @@ final class RelationChain {
   /** Returns the position of a column among the partition columns, or -1. */
   int partition(Attribute column) {
     return Arrays.asList(index.delegate().partitionSchema().fieldNames()).indexOf(column.name());
+  }
+
+  /** Returns whether a condition needs rows of files, and no number of a file. */
+  boolean isOnFiles(Expression condition) {
+    boolean isOnColumn = false;
+    scala.collection.Iterator<Attribute> columns = condition.references().iterator();
+    while (columns.hasNext()) {
+      Attribute column = (Attribute) columns.next();
+      if (column.name().equals(NumberedListing.NUMBER)) {
+        return false;
+      }
+      isOnColumn |= partition(column) < 0;
+    }
+    return isOnColumn;
   }
 
   private boolean isOnPartitions(Expression filter) {

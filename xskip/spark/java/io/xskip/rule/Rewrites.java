@@ -54,11 +54,18 @@ public final class Rewrites {
     return rewrites;
   }
 
-  /** Rewrites the relations and joins of a plan, and the relations of the plans in expressions. */
+  /** Rewrites a plan, and the relations of the plans in its expressions. */
   public LogicalPlan rewritePlan(LogicalPlan plan) throws Exception {
     LogicalPlan rewritten = rewriteRelations(plan);
-    return settings.joins && !settings.evaluate
-        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(Occurrences.in(rewritten), settings))
+    if (settings.evaluate) {
+      return rewritten;
+    }
+    Occurrences occurrences = Occurrences.in(rewritten);
+    if (settings.subqueries) {
+      rewritten = (LogicalPlan) rewritten.transformDown(new SubqueryRewrite(occurrences, settings));
+    }
+    return settings.joins
+        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(occurrences, settings))
         : rewritten;
   }
 
