@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
+from tests.e2e.star import write_star
 from tests.helpers import index, write_once
 from xskip import MinMax, ValueList
 from xskip.spark.collect.collector import Collector
@@ -68,6 +69,25 @@ def api(request: pytest.FixtureRequest, spark: SparkSession) -> str:
 def lake(request: pytest.FixtureRequest, spark: SparkSession, lakes: dict[str, Lake]) -> Lake:
     xskip.enable(spark)
     return lakes[request.param]
+
+
+@pytest.fixture(scope="session", params=["parquet", "avro", "orc"])
+def star(
+    request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str]:
+    """Return the format and the directory of facts and days."""
+    home = tmp_path_factory.mktemp("star")
+    write_star(session, home, request.param)
+    return request.param, str(home)
+
+
+@pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
+def star_views(spark: SparkSession, star: tuple[str, str], request: pytest.FixtureRequest) -> None:
+    """Define the views ``f`` of the facts and ``d`` of the days."""
+    spark.conf.set("spark.sql.adaptive.enabled", request.param)
+    fmt, home = star
+    for name, folder in (("f", "facts"), ("d", "days")):
+        spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(name)
 
 
 @pytest.fixture

@@ -9,51 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.e2e.star import read_star
 from tests.effort import cases
 from tests.helpers import index, write_once
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import MinMax
 from xskip.spark.bridge.gateway import hook_of
-
-#: k grows from file to file, m has all values in each file, and j is scattered.
-FACTS = {f"f{i}": [(10 * i + j, j, (7 * (10 * i + j)) % 100, i) for j in range(10)] for i in range(10)}
-DAYS = {"d": [(k, f"day{k}", k % 7) for k in range(120)]}
-
-
-@pytest.fixture(scope="module", params=["parquet", "avro", "orc"])
-def lake(
-    request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, str]:
-    """Return the format and the directory of the datasets."""
-    home = tmp_path_factory.mktemp("joins")
-    fmt = request.param
-    path = write_once(session, home / "facts", "k int, m int, j int, v int", FACTS, fmt)
-    index(session, path, [MinMax("k"), ValueList("m"), BloomFilter("j")], fmt)
-    write_once(session, home / "days", "k int, name string, g int", DAYS, fmt)
-    return fmt, str(home)
-
-
-@pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
-def views(spark: SparkSession, lake: tuple[str, str], request: pytest.FixtureRequest) -> None:
-    """Define the views ``f`` of the facts and ``d`` of the days."""
-    spark.conf.set("spark.sql.adaptive.enabled", request.param)
-    fmt, home = lake
-    for name, folder in (("f", "facts"), ("d", "days")):
-        spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(name)
-
-
-def read(spark: SparkSession, query: str) -> list[int]:
-    """Assert that a query has the same rows without xskip, and return how many files the scans of the facts read."""
-    rows = sorted(map(repr, spark.sql(query).collect()))
-    report = xskip.last_report(spark)
-    xskip.disable(spark)
-    try:
-        assert rows == sorted(map(repr, spark.sql(query).collect())), query
-        schema = spark.sql(query).schema
-    finally:
-        xskip.enable(spark)
-    assert spark.sql(query).schema == schema
-    assert report is not None
-    return [scan.kept - scan.pruned for scan in report.scans if scan.dataset.endswith("facts")]
 
 
 @pytest.mark.parametrize(
@@ -79,28 +39,32 @@ def read(spark: SparkSession, query: str) -> list[int]:
         ("select f.v from f join d on f.m = d.k where d.name = 'day115'", [0]),
     ],
 )
-def test_the_files_that_a_join_reads(spark: SparkSession, views: None, query: str, files: list[int] | None) -> None:
+def test_the_files_that_a_join_reads(
+    spark: SparkSession, star_views: None, query: str, files: list[int] | None
+) -> None:
     """[PLN-JN-1] [PLN-JN-2]"""
-    found = read(spark, query)
+    found = read_star(spark, query)
     assert files is None or found in (files, [] if files == [0] else files), query
 
 
-def test_no_keys(spark: SparkSession, views: None) -> None:
+def test_no_keys(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-3] NULL is no key."""
-    assert read(spark, "select f.v from f join d on f.k = d.k where d.name = 'no day'") in ([0], [])
+    assert read_star(spark, "select f.v from f join d on f.k = d.k where d.name = 'no day'") in ([0], [])
     query = "select f.v from f join (select if(k > 3, null, k) k, name from d) d on f.k = d.k where name like 'day_'"
-    assert read(spark, query) == [1]
+    assert read_star(spark, query) == [1]
 
 
-def test_many_keys(spark: SparkSession, lake: tuple[str, str], tmp_path: Path) -> None:
+def test_many_keys(spark: SparkSession, star: tuple[str, str], tmp_path: Path) -> None:
     """[PLN-JN-3] Of more than 1,000 keys, the least and the greatest count."""
-    fmt, home = lake
+    fmt, home = star
     spark.read.format(fmt).load(f"{home}/facts").createOrReplaceTempView("f")
     keys = [(0,)] * 1 + [(k,) for k in range(35, 3000)]
     path = write_once(spark, tmp_path / "keys", "k int, one int", {"d": [(k, 1) for (k,) in keys]}, fmt)
     spark.read.format(fmt).load(path).createOrReplaceTempView("d")
-    assert read(spark, "select /*+ BROADCAST(d) */ f.v from f join d on f.k = d.k where d.k > 3 and d.one = 1") == [7]
-    assert read(spark, "select /*+ BROADCAST(d) */ f.v from f join d on f.k = d.k where d.one = 1") == [10]
+    assert read_star(
+        spark, "select /*+ BROADCAST(d) */ f.v from f join d on f.k = d.k where d.k > 3 and d.one = 1"
+    ) == [7]
+    assert read_star(spark, "select /*+ BROADCAST(d) */ f.v from f join d on f.k = d.k where d.one = 1") == [10]
 
 
 @pytest.mark.parametrize(
@@ -114,26 +78,26 @@ def test_many_keys(spark: SparkSession, lake: tuple[str, str], tmp_path: Path) -
         ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ],
 )
-def test_settings(spark: SparkSession, views: None, key: str, value: str) -> None:
+def test_settings(spark: SparkSession, star_views: None, key: str, value: str) -> None:
     """[PLN-JN-1]"""
     spark.conf.set(key, value)
-    found = read(spark, "select f.v from f join d on f.k = d.k where d.name = 'day5'")
+    found = read_star(spark, "select f.v from f join d on f.k = d.k where d.name = 'day5'")
     assert found == ([1] if "codegen" in key else [10])
 
 
-def test_sort_merge_joins(spark: SparkSession, views: None) -> None:
+def test_sort_merge_joins(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-1] Plans travel to executors without classes of xskip."""
     spark.conf.set("spark.sql.join.preferSortMergeJoin", "true")
     query = "select /*+ MERGE(f, d) */ f.v from f join d on f.k = d.k where d.name = 'day5' order by v"
-    assert read(spark, query) == [10]
+    assert read_star(spark, query) == [10]
     query = (
         "select /*+ MERGE(x, y) */ x.v from (select f.* from f join d on f.k = d.k where d.name = 'day5') x "
         "join (select f.* from f join d on f.k = d.k where d.name < 'day5') y on x.v = y.v order by x.v"
     )
-    read(spark, query)
+    read_star(spark, query)
 
 
-def test_datasets_that_occur_twice(spark: SparkSession, views: None) -> None:
+def test_datasets_that_occur_twice(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-2] Parts of a plan that are equal stay equal."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     query = (
@@ -142,10 +106,10 @@ def test_datasets_that_occur_twice(spark: SparkSession, views: None) -> None:
     )
     plan = str(spark.sql(query)._jdf.queryExecution().executedPlan().toString())
     assert "__xskip_file" not in plan
-    read(spark, query)
+    read_star(spark, query)
 
 
-def test_the_other_side_is_read_once(spark: SparkSession, views: None) -> None:
+def test_the_other_side_is_read_once(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-1] By the broadcast that the join uses."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     plan = str(
@@ -157,24 +121,24 @@ def test_the_other_side_is_read_once(spark: SparkSession, views: None) -> None:
 
 
 @pytest.mark.parametrize("between", ["rand(7) < 0.99", "v >= 0"])
-def test_filters_between(spark: SparkSession, views: None, between: str) -> None:
+def test_filters_between(spark: SparkSession, star_views: None, between: str) -> None:
     """[PLN-JN-2]"""
     query = f"select x.v from (select k, v from f where {between}) x join d on x.k = d.k where d.name = 'day5'"
     plan = str(spark.sql(query)._jdf.queryExecution().optimizedPlan().toString())
     assert ("__xskip_file" in plan) == ("rand" not in between)
 
 
-def test_plans_between(spark: SparkSession, views: None) -> None:
+def test_plans_between(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-2]"""
     query = "select x.v from (select k, v from f order by v, k limit 15) x join d on x.k = d.k where d.name = 'day5'"
-    assert read(spark, query) == [10]
+    assert read_star(spark, query) == [10]
     query = "select x.c from (select k, count(*) c from f group by k) x join d on x.k = d.k where d.name = 'day5'"
-    assert read(spark, query) == [10]
+    assert read_star(spark, query) == [10]
 
 
-def test_two_runs_and_changed_files(spark: SparkSession, lake: tuple[str, str], tmp_path: Path) -> None:
+def test_two_runs_and_changed_files(spark: SparkSession, star: tuple[str, str], tmp_path: Path) -> None:
     """[PLN-JN-3] A file without metadata is read."""
-    fmt, home = lake
+    fmt, home = star
     path = write_once(spark, tmp_path / "facts", "k int, v int", {f"f{i}": [(i, i)] * 3 for i in range(5)}, fmt)
     index(spark, path, [MinMax("k")], fmt)
     Path(path, f"f4.{fmt}").touch()
@@ -183,7 +147,7 @@ def test_two_runs_and_changed_files(spark: SparkSession, lake: tuple[str, str], 
     df = spark.sql("select f.v from f join d on f.k = d.k where d.name = 'day2'")
     for _ in range(2):
         assert [row.v for row in df.collect()] == [2, 2, 2]
-    assert read(spark, "select f.v from f join d on f.k = d.k where d.name = 'day2'") == [2]
+    assert read_star(spark, "select f.v from f join d on f.k = d.k where d.name = 'day2'") == [2]
 
 
 def test_tables_with_partitions(spark: SparkSession, tmp_path: Path) -> None:
@@ -194,28 +158,28 @@ def test_tables_with_partitions(spark: SparkSession, tmp_path: Path) -> None:
     other = write_once(spark, tmp_path / "days", "k int, p int, name string", {"d": [(21, 2, "a"), (12, 1, "b")]})
     spark.read.parquet(path).createOrReplaceTempView("f")
     spark.read.parquet(other).createOrReplaceTempView("d")
-    assert read(spark, "select f.* from f join d on f.k = d.k where name = 'a'") == [1]
-    assert read(spark, "select f.* from f join d on f.p = d.p where name = 'a'") == [3]
-    assert read(spark, "select f.* from f join d on f.p = d.p and f.k = d.k where name = 'a'") == [1]
-    assert read(spark, "select f.* from f join d on f.k = d.k where name = 'a' and f.p < 2") in ([0], [])
+    assert read_star(spark, "select f.* from f join d on f.k = d.k where name = 'a'") == [1]
+    assert read_star(spark, "select f.* from f join d on f.p = d.p where name = 'a'") == [3]
+    assert read_star(spark, "select f.* from f join d on f.p = d.p and f.k = d.k where name = 'a'") == [1]
+    assert read_star(spark, "select f.* from f join d on f.k = d.k where name = 'a' and f.p < 2") in ([0], [])
 
 
-def test_the_name_of_the_number(spark: SparkSession, tmp_path: Path, lake: tuple[str, str]) -> None:
+def test_the_name_of_the_number(spark: SparkSession, tmp_path: Path, star: tuple[str, str]) -> None:
     """[PLN-JN-2] A dataset can have a column with the name of the column that the plan adds."""
     files = {f"f{i}": [(i, i + 100)] * 3 for i in range(5)}
     path = write_once(spark, tmp_path / "facts", "k int, __xskip_file int", files)
     index(spark, path, [MinMax("k")])
     spark.read.parquet(path).createOrReplaceTempView("f")
-    spark.read.format(lake[0]).load(f"{lake[1]}/days").createOrReplaceTempView("d")
-    assert read(spark, "select f.* from f join d on f.k = d.k where d.name = 'day2'") == [5]
+    spark.read.format(star[0]).load(f"{star[1]}/days").createOrReplaceTempView("d")
+    assert read_star(spark, "select f.* from f join d on f.k = d.k where d.name = 'day2'") == [5]
 
 
-def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path, lake: tuple[str, str]) -> None:
+def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path, star: tuple[str, str]) -> None:
     """[PLN-JN-3]"""
     path = write_once(spark, tmp_path / "facts", "k int, v int", {f"f{i}": [(i, i)] * 3 for i in range(5)})
     made = index(spark, path, [MinMax("k")])
     spark.read.parquet(path).createOrReplaceTempView("f")
-    spark.read.format(lake[0]).load(f"{lake[1]}/days").createOrReplaceTempView("d")
+    spark.read.format(star[0]).load(f"{star[1]}/days").createOrReplaceTempView("d")
     spark.conf.set("spark.xskip.strict", "false")
     for file in Path(made.describe().location).rglob("*.parquet"):
         file.write_bytes(b"no Parquet")
@@ -223,7 +187,7 @@ def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path, lake: 
     assert len(spark.sql("select f.v from f join d on f.k = d.k where d.name = 'day2'").collect()) == 3
 
 
-def test_reports(spark: SparkSession, views: None) -> None:
+def test_reports(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-4]"""
     queries = hook_of(spark).queries
     before = queries.last_scan()
@@ -241,7 +205,7 @@ def test_reports(spark: SparkSession, views: None) -> None:
     assert queries.last_scan() > before
 
 
-def test_random_joins(spark: SparkSession, views: None) -> None:
+def test_random_joins(spark: SparkSession, star_views: None) -> None:
     """[PLN-JN-1]"""
     chooser = random.Random(14)
     fewer = 0
@@ -251,6 +215,6 @@ def test_random_joins(spark: SparkSession, views: None) -> None:
         where = chooser.choice(["name < 'day3'", f"d.k = {chooser.randrange(120)}", f"g = {chooser.randrange(7)}"])
         other = f"(select k dk, name, g from d where {where.replace('d.k', 'k')}) d"
         first, second = chooser.choice([("f", other), (other, "f")])
-        found = read(spark, f"select * from {first} {kind} {second} on f.{key} = d.dk")
+        found = read_star(spark, f"select * from {first} {kind} {second} on f.{key} = d.dk")
         fewer += found != [10]
     assert fewer >= cases(5)

@@ -9,50 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.e2e.star import read_star
 from tests.effort import cases
 from tests.helpers import index, write_once
-from xskip import BloomFilter, MinMax, ValueList
-
-#: k grows from file to file, m has all values in each file, and j is scattered.
-FACTS = {f"f{i}": [(10 * i + j, j, (7 * (10 * i + j)) % 100, f"s{i}") for j in range(10)] for i in range(10)}
-DAYS = {"d": [(k, f"day{k}", k % 7) for k in range(120)]}
-
-
-@pytest.fixture(scope="module", params=["parquet", "avro", "orc"])
-def lake(
-    request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, str]:
-    """Return the format and the directory of the datasets."""
-    home = tmp_path_factory.mktemp("subqueries")
-    fmt = request.param
-    path = write_once(session, home / "facts", "k int, m int, j int, s string", FACTS, fmt)
-    index(session, path, [MinMax("k"), ValueList("m"), BloomFilter("j"), ValueList("s")], fmt)
-    write_once(session, home / "days", "k int, name string, g int", DAYS, fmt)
-    return fmt, str(home)
-
-
-@pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
-def views(spark: SparkSession, lake: tuple[str, str], request: pytest.FixtureRequest) -> None:
-    """Define the views ``f`` of the facts and ``d`` of the days."""
-    spark.conf.set("spark.sql.adaptive.enabled", request.param)
-    fmt, home = lake
-    for name, folder in (("f", "facts"), ("d", "days")):
-        spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(name)
-
-
-def read(spark: SparkSession, query: str) -> list[int]:
-    """Assert that a query has the same rows without xskip, and return how many files the scans of the facts read."""
-    frame = spark.sql(query)
-    rows = sorted(map(repr, frame.collect()))
-    report = xskip.last_report(spark)
-    xskip.disable(spark)
-    try:
-        assert rows == sorted(map(repr, spark.sql(query).collect())), query
-        assert frame.schema == spark.sql(query).schema
-    finally:
-        xskip.enable(spark)
-    assert report is not None
-    return [scan.kept - scan.pruned for scan in report.scans if scan.dataset.endswith("facts")]
+from xskip import MinMax
 
 
 @pytest.mark.parametrize(
@@ -80,24 +40,26 @@ def read(spark: SparkSession, query: str) -> list[int]:
         ("select m from f where k > (select max(k) from f where k > (select avg(k) from f)) - 5", None),
     ],
 )
-def test_the_files_that_a_query_reads(spark: SparkSession, views: None, query: str, files: list[int] | None) -> None:
+def test_the_files_that_a_query_reads(
+    spark: SparkSession, star_views: None, query: str, files: list[int] | None
+) -> None:
     """[PLN-SQ-1] [PLN-SQ-2]"""
-    found = sorted(read(spark, query))
+    found = sorted(read_star(spark, query))
     assert files is None or found == files, query
 
 
-def test_no_value(spark: SparkSession, views: None) -> None:
+def test_no_value(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-1] A subquery without rows is NULL."""
     spark.conf.set("spark.sql.orc.filterPushdown", "false")  # it fails for a comparison with NULL
-    assert sorted(read(spark, "select m from f where k > (select max(k) from d where g > 9)")) == [0]
-    assert sorted(read(spark, "select m from f where k <=> (select max(k) from d where g > 9)")) == [10]
+    assert sorted(read_star(spark, "select m from f where k > (select max(k) from d where g > 9)")) == [0]
+    assert sorted(read_star(spark, "select m from f where k <=> (select max(k) from d where g > 9)")) == [10]
 
 
-def test_a_dataset_that_occurs_twice(spark: SparkSession, views: None) -> None:
+def test_a_dataset_that_occurs_twice(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-2] Spark reads equal parts of a plan once."""
     part = "(select s, count(m) c from f where k < (select min(k) + 8 from d) group by s)"
     query = f"select a.s, b.c from {part} a join {part} b on a.s = b.s"
-    assert set(read(spark, query)) == {10}
+    assert set(read_star(spark, query)) == {10}
 
 
 def test_partition_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -109,14 +71,14 @@ def test_partition_columns(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(1).selectExpr("2 p", "21 k").createOrReplaceTempView("d")
     query = "select * from f where p = (select max(p) from d)"
     assert "__xskip_file" not in spark.sql(query)._jdf.queryExecution().optimizedPlan().toString()
-    assert read(spark, query) == [3]
-    assert read(spark, f"{query} and k = (select max(k) from d)") == [1]
-    assert read(spark, "select * from f where p * 10 + 1 = k and k = (select max(k) from d)") == [1]
+    assert read_star(spark, query) == [3]
+    assert read_star(spark, f"{query} and k = (select max(k) from d)") == [1]
+    assert read_star(spark, "select * from f where p * 10 + 1 = k and k = (select max(k) from d)") == [1]
 
 
-def test_files_without_metadata(spark: SparkSession, tmp_path: Path, lake: tuple[str, str]) -> None:
+def test_files_without_metadata(spark: SparkSession, tmp_path: Path, star: tuple[str, str]) -> None:
     """[PLN-SQ-1] A file that the index does not know is read."""
-    fmt = lake[0]
+    fmt = star[0]
     path = write_once(spark, tmp_path / "facts", "k int, v int", {f"f{i}": [(i, i)] * 3 for i in range(5)}, fmt)
     index(spark, path, [MinMax("k")], fmt)
     Path(path, f"f4.{fmt}").touch()
@@ -124,7 +86,7 @@ def test_files_without_metadata(spark: SparkSession, tmp_path: Path, lake: tuple
     frame = spark.sql("select v from f where k = (select max(id) from range(3))")
     for _ in range(2):
         assert [row.v for row in frame.collect()] == [2, 2, 2]
-    assert read(spark, "select v from f where k = (select max(id) from range(3))") == [2]
+    assert read_star(spark, "select v from f where k = (select max(id) from range(3))") == [2]
 
 
 def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path) -> None:
@@ -139,16 +101,16 @@ def test_an_index_that_cannot_answer(spark: SparkSession, tmp_path: Path) -> Non
     assert len(spark.sql("select v from f where k = (select max(id) from range(3))").collect()) == 3
 
 
-def test_a_subquery_that_fails(spark: SparkSession, views: None) -> None:
+def test_a_subquery_that_fails(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-1] The error is Spark's."""
     with pytest.raises(Exception, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
         spark.sql("select m from f where k = (select k from d)").collect()
 
 
-def test_the_setting(spark: SparkSession, views: None) -> None:
+def test_the_setting(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-1]"""
     spark.conf.set("spark.xskip.planning.subqueries", "false")
-    assert read(spark, "select m from f where k = (select max(k) from d where g = 6)") == [10]
+    assert read_star(spark, "select m from f where k = (select max(k) from d where g = 6)") == [10]
 
 
 def test_the_second_data_source_api(spark: SparkSession, tmp_path: Path) -> None:
@@ -157,10 +119,10 @@ def test_the_second_data_source_api(spark: SparkSession, tmp_path: Path) -> None
     path = write_once(spark, tmp_path / "facts", "k int, v int", {f"f{i}": [(i, i)] * 3 for i in range(5)})
     index(spark, path, [MinMax("k")])
     spark.read.parquet(path).createOrReplaceTempView("f")
-    assert read(spark, "select v from f where v >= 0 and k = (select max(id) from range(3))") in ([5], [])
+    assert read_star(spark, "select v from f where v >= 0 and k = (select max(id) from range(3))") in ([5], [])
 
 
-def test_reports(spark: SparkSession, views: None) -> None:
+def test_reports(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-3]"""
     spark.sql("select m from f where k = (select max(k) from d where name like 'day4_')").collect()
     report = xskip.last_report(spark)
@@ -169,7 +131,7 @@ def test_reports(spark: SparkSession, views: None) -> None:
     assert (scan.files, scan.kept, scan.pruned, scan.problem) == (10, 10, 9, "")
 
 
-def test_random_queries(spark: SparkSession, views: None) -> None:
+def test_random_queries(spark: SparkSession, star_views: None) -> None:
     """[PLN-SQ-1]"""
     spark.conf.set("spark.sql.orc.filterPushdown", "false")  # it fails for a comparison with NULL
     chooser = random.Random(15)
@@ -184,5 +146,5 @@ def test_random_queries(spark: SparkSession, views: None) -> None:
         condition = chooser.choice(
             [condition, f"not ({condition})", f"{condition} {chooser.choice(['and', 'or'])} {other}"]
         )
-        fewer += read(spark, f"select * from f where {condition}") != [10]
+        fewer += read_star(spark, f"select * from f where {condition}") != [10]
     assert fewer >= cases(6)
