@@ -1,7 +1,5 @@
 package io.xskip.rule;
 
-import io.xskip.catalyst.NodeRewriter;
-import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.shims.SparkCompat;
 import java.util.Arrays;
@@ -25,7 +23,7 @@ import scala.collection.immutable.Seq;
  * Rewrites joins whose one side Spark broadcasts: the keys of that side leave out files of the
  * other side while the query runs [PLN-JN].
  */
-final class JoinRewrite extends NodeRewriter<LogicalPlan> {
+final class JoinRewrite implements Rewrite {
   private static final List<JoinType> PRUNES_LEFT =
       Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, RightOuter$.MODULE$});
   private static final List<JoinType> PRUNES_RIGHT =
@@ -33,7 +31,6 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
 
   private final Occurrences occurrences;
   private final SQLConf conf;
-  private final boolean isStrict;
 
   /**
    * Creates the rewrite of a plan.
@@ -43,11 +40,10 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
   JoinRewrite(Occurrences occurrences, SkippingSettings settings) throws Exception {
     this.occurrences = occurrences;
     conf = SparkCompat.conf(settings.session);
-    isStrict = settings.strict;
   }
 
   @Override
-  protected boolean matches(Object node) {
+  public boolean matches(LogicalPlan node) {
     // with this setting off, Spark plans no subquery of a pruning filter
     return node instanceof Join
         && ((Join) node).condition().isDefined()
@@ -55,20 +51,9 @@ final class JoinRewrite extends NodeRewriter<LogicalPlan> {
   }
 
   @Override
-  protected Object rewrite(Object node) {
-    try {
-      return pruned((Join) node);
-    } catch (Throwable t) {
-      Failures.logFailure("the rewrite of a join", t);
-      if (isStrict) {
-        throw new RuntimeException(t);
-      }
-      return node;
-    }
-  }
-
   @SuppressWarnings("unchecked") // what Spark's extractor returns
-  private LogicalPlan pruned(Join join) throws Exception {
+  public LogicalPlan rewrite(LogicalPlan node) throws Exception {
+    Join join = (Join) node;
     Option<?> found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
     if (found.isEmpty()) {
       return join;

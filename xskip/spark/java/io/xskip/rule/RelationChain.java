@@ -5,7 +5,6 @@ import io.xskip.catalyst.Subqueries;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
-import io.xskip.scan.NumberedListing;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
@@ -135,21 +134,8 @@ final class RelationChain {
     return Arrays.asList(index.delegate().partitionSchema().fieldNames()).indexOf(column.name());
   }
 
-  /** Returns whether a condition needs rows of files, and no number of a file. */
-  boolean isOnFiles(Expression condition) {
-    boolean isOnColumn = false;
-    scala.collection.Iterator<Attribute> columns = condition.references().iterator();
-    while (columns.hasNext()) {
-      Attribute column = (Attribute) columns.next();
-      if (column.name().equals(NumberedListing.NUMBER)) {
-        return false;
-      }
-      isOnColumn |= partition(column) < 0;
-    }
-    return isOnColumn;
-  }
-
-  private boolean isOnPartitions(Expression filter) {
+  /** Returns whether a condition is on partition columns alone, so that Spark applies it itself. */
+  boolean isOnPartitions(Expression filter) {
     List<String> names = Arrays.asList(index.delegate().partitionSchema().fieldNames());
     scala.collection.Iterator<Attribute> columns = filter.references().iterator();
     boolean hasColumn = false;

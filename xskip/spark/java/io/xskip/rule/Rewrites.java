@@ -62,11 +62,15 @@ public final class Rewrites {
     }
     Occurrences occurrences = Occurrences.in(rewritten);
     if (settings.subqueries) {
-      rewritten = (LogicalPlan) rewritten.transformDown(new SubqueryRewrite(occurrences, settings));
+      rewritten = (LogicalPlan) rewritten.transformDown(only(new SubqueryRewrite(occurrences)));
     }
     return settings.joins
-        ? (LogicalPlan) rewritten.transformUp(new JoinRewrite(occurrences, settings))
+        ? (LogicalPlan) rewritten.transformUp(only(new JoinRewrite(occurrences, settings)))
         : rewritten;
+  }
+
+  private NodeRewriter<LogicalPlan> only(Rewrite rewrite) {
+    return new FirstRewrite(settings, Arrays.asList(new Rewrite[] {rewrite}));
   }
 
   private LogicalPlan rewriteRelations(LogicalPlan plan) {

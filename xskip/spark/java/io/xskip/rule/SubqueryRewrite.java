@@ -1,9 +1,6 @@
 package io.xskip.rule;
 
 import io.xskip.catalyst.ExpressionTree;
-import io.xskip.catalyst.NodeRewriter;
-import io.xskip.common.Failures;
-import io.xskip.common.SkippingSettings;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -17,40 +14,26 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
  * Rewrites filters with scalar subqueries: the values of the subqueries leave out files while the
  * query runs [PLN-SQ].
  */
-final class SubqueryRewrite extends NodeRewriter<LogicalPlan> {
+final class SubqueryRewrite implements Rewrite {
   private final Occurrences occurrences;
-  private final boolean isStrict;
 
   /**
    * Creates the rewrite of a plan.
    *
    * @param occurrences the datasets in the whole plan
    */
-  SubqueryRewrite(Occurrences occurrences, SkippingSettings settings) {
+  SubqueryRewrite(Occurrences occurrences) {
     this.occurrences = occurrences;
-    isStrict = settings.strict;
   }
 
   @Override
-  protected boolean matches(Object node) {
+  public boolean matches(LogicalPlan node) {
     return node instanceof Filter
         && ((Filter) node).condition().containsPattern(TreePattern.SCALAR_SUBQUERY());
   }
 
   @Override
-  protected Object rewrite(Object node) {
-    try {
-      return pruned((Filter) node);
-    } catch (Throwable t) {
-      Failures.logFailure("the rewrite of a filter with a subquery", t);
-      if (isStrict) {
-        throw new RuntimeException(t);
-      }
-      return node;
-    }
-  }
-
-  private LogicalPlan pruned(Filter filter) throws Exception {
+  public LogicalPlan rewrite(LogicalPlan filter) throws Exception {
     RelationChain chain = RelationChain.of(filter);
     if (chain == null || !occurrences.isSingleBesideSubqueries(chain.files())) {
       return filter;
@@ -61,7 +44,7 @@ final class SubqueryRewrite extends NodeRewriter<LogicalPlan> {
         return filter;
       }
       Expression found = condition.deterministic() ? subquery(condition) : null;
-      if (found instanceof PlanExpression && chain.isOnFiles(condition)) {
+      if (found != null && !condition.references().isEmpty() && !chain.isOnPartitions(condition)) {
         subquery = found;
       }
     }
