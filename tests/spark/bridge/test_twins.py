@@ -58,23 +58,12 @@ def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> Non
     assert spark._jvm is not None
     spark.conf.unset("spark.xskip.strict")
     settings = java.new("common.SkippingSettings", spark._jsparkSession)
-    names = (
-        "base",
-        "strict",
-        "evaluate",
-        "statistics",
-        "limit",
-        "topK",
-        "aggregates",
-        "joins",
-        "subqueries",
-        "jobFiles",
-    )
-    fields = {name: java.field("common.SkippingSettings", name, settings) for name in names}
     flags = {"strict": False, "evaluate": EVALUATE.default, "statistics": STATISTICS.default}
     flags |= {"limit": LIMIT.default, "topK": TOP_K.default, "aggregates": AGGREGATES.default}
     flags |= {"joins": JOINS.default, "subqueries": SUBQUERIES.default}
-    assert fields == {"base": LOCATION.default or None, **flags, "jobFiles": ""}
+    expected = {"base": LOCATION.default or None, **flags, "jobFiles": ""}
+    fields = {name: java.field("common.SkippingSettings", name, settings) for name in expected}
+    assert fields == expected
     assert JOB_FILES.of(fields["jobFiles"]) == JOB_FILES.default
     assert ENABLED.default is True
     assert java.call("connection.HookState", "settings") is not None
