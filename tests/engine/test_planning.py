@@ -23,7 +23,7 @@ from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.protocol.answer import Section
+from xskip.protocol.answer import Answer, Section
 from xskip.pruning.translate import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
@@ -65,8 +65,7 @@ class Files:
         (((4, 9), 3, 0), False, False),
         (((9, 6), 3, 0), False, False),
         ((None, 3, 0), False, False),
-        (((None, None), 0, 0), True, True),
-        (((None, None), 3, 0), True, False),
+        (((None, None), 0, 0), True, False),
         (((6, 9), 3, 4), False, False),
         (((6, 9), -3, 0), False, False),
     ],
@@ -80,10 +79,13 @@ def test_which_files_match_wholly(
     catalog = IndexCatalog(((DEFINITION, STORAGE),))
     evidence = Evidence(Selection.of(predicate, catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
     facts = file_facts(predicate, evidence, snapshot, np.array([skip]))
-    assert facts.whole.tolist() == [is_whole]
+    if skip:  # nothing is said of a file that is ruled out
+        assert (facts.left, facts.whole.tolist(), facts.rows.to_pylist()) == (pa.array([], pa.int64()), [], [])
+        return
+    assert (facts.left, facts.whole.tolist()) == (None, [is_whole])
     known = file[1] is not None and file[1] >= 0
     assert facts.rows.to_pylist() == [file[1] if known else -1]
-    assert facts.sections[Section.ROWS] == facts.rows.to_pylist()[0].to_bytes(8, "little", signed=True)
+    assert facts.sections[Section.ROWS][1:] == facts.rows.to_pylist()[0].to_bytes(8, "little", signed=True)
     assert facts.sections[Section.WHOLE] == bytes([is_whole])
 
 
@@ -112,10 +114,55 @@ def test_states_of_bounds(
     evidence = Evidence(
         Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
     )
-    counted = pa.array([-1 if rows is None else rows])
+    counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
+    assert counted.rows.to_pylist() == [-1 if rows is None else rows]
     (facts,) = column_facts([Column(("a",), kind)], evidence, snapshot, counted)
     assert facts.nulls.to_pylist() == [-1 if nulls is None else nulls]
     assert (*facts.low.states, *facts.high.states) == states
-    assert facts.to_bytes()[:8] == facts.nulls.to_numpy().astype("<i8").tobytes()
+    assert facts.to_bytes()[:9] == Answer.integers(facts.nulls.to_numpy())
     (other,) = column_facts([Column(("b",), kind)], evidence, snapshot, counted)
     assert (other.nulls.to_pylist(), other.low.states, other.high.states) == ([-1], b"\x02", b"\x02")
+
+
+def test_facts_are_about_the_files_that_are_left() -> None:
+    """[JVM-AN-1] [JVM-AN-4]"""
+    snapshot = cast(Snapshot, Files(((0, 3), 1, 0), ((6, 9), 2, 0), ((4, 9), 4, 1), ((7, 8), 6, 0)))
+    predicate = Comparison(Op.GT, A, 5)
+    catalog = IndexCatalog(((DEFINITION, STORAGE),))
+    evidence = Evidence(Selection.of(predicate, catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
+    facts = file_facts(predicate, evidence, snapshot, np.array([True, False, False, False]))
+    assert facts.left is not None
+    assert (facts.left.to_pylist(), facts.whole.tolist(), facts.rows.to_pylist()) == (
+        [1, 2, 3],
+        [True, False, True],
+        [2, 4, 6],
+    )
+    (column,) = column_facts([A], evidence, snapshot, facts)
+    assert column.nulls.to_pylist() == [0, 1, 0]
+    assert np.frombuffer(column.low.numbers, "<i8").tolist() == [6, 4, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "width"),
+    [
+        ([], 0),
+        ([5, 5], 0),
+        ([-1, 254], 1),
+        ([-1, 255], 2),
+        ([0, 2**16 - 1], 2),
+        ([0, 2**16], 4),
+        ([7, 2**32 + 6], 4),
+        ([7, 2**32 + 7], 8),
+        ([-(2**63), 2**63 - 1], 8),
+        ([-(2**63), -(2**63) + 3], 1),
+        ([2**63 - 1, 2**63 - 200], 1),
+    ],
+)
+def test_integers_have_as_few_bytes_as_they_need(values: list[int], width: int) -> None:
+    """[JVM-AN-5]"""
+    found = Answer.integers(np.array(values, np.int64))
+    assert found[0] == width
+    least = int.from_bytes(found[1:9], "little", signed=True)
+    rest = [int.from_bytes(found[9 + i * width : 9 + (i + 1) * width], "little") for i in range(len(values))]
+    assert [least + each for each in rest] == values
+    assert len(found) == 9 + width * len(values)

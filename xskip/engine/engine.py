@@ -197,7 +197,7 @@ class Engine:
             conditions = request.facts.conditions
             asked = self._platform.decode(conditions, functions, with_conditions=catalog.has_conditions)
             facts = file_facts(asked, evidence, snapshot, skip)
-            columns = column_facts(request.facts.columns, evidence, snapshot, facts.rows)
+            columns = column_facts(request.facts.columns, evidence, snapshot, facts)
             return replace(facts, columns=columns)
         except Exception as error:  # noqa: BLE001 - only a shorter plan needs them
             _log.debug("xskip cannot tell which files match wholly: %r", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from xskip.expressions.evaluate import sort_key, to_mask
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Predicate
 from xskip.indexes.file_bounds import bounds_of_files
+from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import MetadataTable, PartitionKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
@@ -29,13 +31,14 @@ from xskip.types.datatypes import arrow_type
 __all__ = ["ColumnFacts", "FileFacts", "column_facts", "file_facts"]
 
 _UNKNOWN = -1
+_Files = TypeVar("_Files", MetadataTable, FileCounts)
 #: The states of a bound [JVM-AN-4]: a row has it, no row has a value, nothing is known, no row need have it.
 _VALUE, _NO_VALUE, _NOTHING, _LOOSE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """The facts about a column in the files of a snapshot."""
+    """The facts about a column in the files that are left."""
 
     #: int64, without nulls: the number of NULLs in each file; -1 if it is unknown.
     nulls: pa.Array
@@ -44,16 +47,22 @@ class ColumnFacts:
 
     def to_bytes(self) -> bytes:
         """Return the column's part of the section."""
-        nulls = self.nulls.to_numpy().astype("<i8").tobytes()
-        bounds = (b"".join((*side[:2], struct.pack("<q", len(side.data)), side.data)) for side in (self.low, self.high))
-        return b"".join((nulls, *bounds))
+        return b"".join((Answer.integers(self.nulls.to_numpy()), *map(_bounds_bytes, (self.low, self.high))))
+
+
+def _bounds_bytes(side: Packed) -> bytes:
+    states = Answer.integers(np.frombuffer(side.states, np.uint8).astype(np.int64))
+    numbers = Answer.integers(np.frombuffer(side.numbers, "<i8"))
+    return b"".join((states, numbers, struct.pack("<q", len(side.data)), side.data))
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts about the files of a snapshot."""
+    """The facts about the files of a snapshot that are left, in their order."""
 
     conditions: Predicate
+    #: int64: the positions of the files in the snapshot; None for all of its files.
+    left: pa.Array | None
     #: True for each file all of whose rows satisfy the conditions for certain.
     whole: Mask
     #: int64, without nulls: the number of rows of each file; -1 if it is unknown.
@@ -65,9 +74,9 @@ class FileFacts:
     @property
     def sections(self) -> Mapping[Section, bytes]:
         """Return the sections of the answer."""
-        rows = self.rows.to_numpy().astype("<i8")
+        rows = Answer.integers(self.rows.to_numpy())
         columns = b"".join(column.to_bytes() for column in self.columns)
-        return {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows.tobytes(), Section.COLUMNS: columns}
+        return {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows, Section.COLUMNS: columns}
 
 
 def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, skip: Mask) -> FileFacts:
@@ -77,22 +86,22 @@ def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, sk
     """
     clause = complement_clause(conditions, evidence.selection.catalog)
     needed = requirements(clause)
-    counts = snapshot.counts().plausible()
-    table = replace(snapshot.load_proven(needed, evidence.profile), counts=counts)
+    left = pa.array(np.flatnonzero(~skip)) if skip.any() else None
+    counts = _of_left(snapshot.counts(), left).plausible()
+    table = replace(_of_left(snapshot.load_proven(needed, evidence.profile), left), counts=counts)
     functions = evidence.functions
     functions.evaluate(collect_evaluations(clause, table, functions))
-    rows = pc.fill_null(counts.rows, _UNKNOWN)
-    # no row of a file that matches wholly is ruled out: the statistics of a file with both contradict each other
-    is_sound = to_mask(counts.rows.is_valid()) & ~(skip & (rows.to_numpy() > 0))
+    whole = wholly(clause, table) & to_mask(counts.rows.is_valid())
     uses_partitions = any(isinstance(need, PartitionKey) for need in needed)
-    return FileFacts(conditions, wholly(clause, table) & is_sound, rows, uses_partitions)
+    return FileFacts(conditions, left, whole, pc.fill_null(counts.rows, _UNKNOWN), uses_partitions)
 
 
 def column_facts(
-    columns: Iterable[Column], evidence: Evidence, snapshot: Snapshot, rows: pa.Array
+    columns: Iterable[Column], evidence: Evidence, snapshot: Snapshot, facts: FileFacts
 ) -> tuple[ColumnFacts, ...]:
-    """Return the bounds and the numbers of NULLs of columns in the files of a snapshot, which have ``rows``."""
-    catalog, counts = evidence.selection.catalog, snapshot.counts().plausible()
+    """Return the bounds and the numbers of NULLs of columns in the files that are left."""
+    rows = facts.rows
+    catalog, counts = evidence.selection.catalog, _of_left(snapshot.counts(), facts.left).plausible()
     found = []
     for column in columns:
         name = catalog.counted_column(column)
@@ -100,8 +109,13 @@ def column_facts(
         nulls = pa.array(np.full(len(rows), _UNKNOWN)) if known is None else pc.fill_null(known, _UNKNOWN)
         key = catalog.bounds_of(column)
         table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
-        found.append(_of_column(column, table, nulls, rows))
+        found.append(_of_column(column, _of_left(table, facts.left), nulls, rows))
     return tuple(found)
+
+
+def _of_left(files: _Files, left: pa.Array | None) -> _Files:
+    """Return the metadata or the counts of the files that are left."""
+    return files if left is None else files.take(left)
 
 
 def _of_column(column: Column, table: MetadataTable, nulls: pa.Array, rows: pa.Array) -> ColumnFacts:

@@ -18,16 +18,20 @@ class Section(IntEnum):
 
     #: A bit for each file: the file certainly holds no matching row.
     SKIP = 1
-    #: A bit for each file: all rows of the file certainly match.
+    #: A bit for each file that is left: all rows of the file certainly match.
     WHOLE = 2
-    #: An int64 for each file: the number of rows; -1 if it is unknown.
+    #: An integer for each file that is left: the number of rows; -1 if it is unknown.
     ROWS = 3
     #: The ranges of the files that can hold matching rows.
     RANGES = 4
     #: An int64 for each file: the number of bytes that the query needs of the file.
     SIZES = 5
-    #: The bounds and the numbers of NULLs of columns, see ``xskip.engine.planning``.
+    #: The bounds and the numbers of NULLs of columns in the files that are left, see ``xskip.engine.planning``.
     COLUMNS = 6
+
+
+#: The numbers of bytes of a packed integer.
+_WIDTHS = (0, 1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,24 @@ class Answer:
     def bits(mask: npt.NDArray[np.bool_]) -> bytes:
         """Return the content of a section with a bit for each file, the lowest bit of each byte first."""
         return np.packbits(mask, bitorder="little").tobytes()
+
+    @staticmethod
+    def integers(values: npt.NDArray[np.int64]) -> bytes:
+        """Return integers in the form of [JVM-AN-5].
+
+        >>> Answer.integers(np.array([7, 7, 7])).hex(" ")
+        '00 07 00 00 00 00 00 00 00'
+        >>> Answer.integers(np.array([-1, 3])).hex(" ")
+        '01 ff ff ff ff ff ff ff ff 00 04'
+        """
+        least, greatest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        width = next(width for width in _WIDTHS if greatest - least < 1 << 8 * width)
+        header = struct.pack("<Bq", width, least)
+        if not width:
+            return header
+        # unsigned differences do not overflow, as signed ones would
+        differences = values.view(np.uint64) - np.uint64(least % (1 << 64))
+        return header + bytes(differences.astype(f"<u{width}").tobytes())
 
     def to_bytes(self) -> bytes:
         """Return the message."""

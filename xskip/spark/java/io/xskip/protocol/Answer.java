@@ -13,13 +13,13 @@ public final class Answer {
   /** A bit for each file of the snapshot: set if the file certainly holds no matching row. */
   private static final int SKIP = 1;
 
-  /** A bit for each file: set if all rows of the file certainly satisfy the conditions. */
+  /** A bit for each file that is left: set if all of its rows certainly satisfy the conditions. */
   private static final int WHOLE = 2;
 
-  /** An int64 for each file: its number of rows, or {@link #UNKNOWN_ROWS}. */
+  /** An integer for each file that is left: its number of rows, or {@link #UNKNOWN_ROWS}. */
   private static final int ROWS = 3;
 
-  /** The bounds and the numbers of NULLs of columns. */
+  /** The bounds and the numbers of NULLs of columns in the files that are left. */
   private static final int COLUMNS = 6;
 
   /** The number of rows of a file for which the metadata have none. */
@@ -35,14 +35,12 @@ public final class Answer {
   private final ByteBuffer buffer;
   private final int skipStart;
   private final int wholeStart;
-  private final int rowsStart;
 
   private Answer(byte[] bytes) {
     this.bytes = bytes;
     buffer = bytes == null ? null : ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     skipStart = isPresent() ? start(SKIP) : -1;
     wholeStart = isPresent() ? start(WHOLE) : -1;
-    rowsStart = isPresent() ? start(ROWS) : -1;
   }
 
   /** Parses the bytes of Python; null keeps all files. */
@@ -66,12 +64,35 @@ public final class Answer {
     return isUsable ? this : NONE;
   }
 
-  /** Returns whether the answer states for each file whether it matches wholly, and its rows. */
-  public boolean hasFacts(int count) {
-    return wholeStart >= 0
-        && rowsStart >= 0
-        && buffer.getInt(wholeStart - Integer.BYTES) * 8L >= count
-        && buffer.getInt(rowsStart - Integer.BYTES) >= (long) count * Long.BYTES;
+  /**
+   * Returns for each file of a snapshot its position among those that are left, or -1; null if the
+   * answer does not state whether these match wholly, and their rows.
+   */
+  public int[] positionsOfLeft(int count) {
+    int start = isPresent() ? start(ROWS) : -1;
+    if (start < 0 || wholeStart < 0) {
+      return null;
+    }
+    int[] positions = new int[count];
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      positions[i] = skips(i) ? -1 : left;
+      left += skips(i) ? 0 : 1;
+    }
+    boolean isWhole =
+        buffer.getInt(wholeStart - Integer.BYTES) * 8L >= left
+            && PackedIntegers.areIn(buffer, start, buffer.getInt(start - Integer.BYTES), left);
+    return isWhole ? positions : null;
+  }
+
+  /** Returns the numbers of rows of the files that are left. */
+  public long[] rows(int left) {
+    return PackedIntegers.read(section(ROWS), left);
+  }
+
+  /** Returns whether the answer has what {@link #positionsOfLeft} returns. */
+  public boolean hasFacts() {
+    return wholeStart >= 0;
   }
 
   private boolean isPresent() {
@@ -110,22 +131,21 @@ public final class Answer {
     return skipStart >= 0 && Bytes.isSet(bytes, skipStart, ordinal);
   }
 
-  /** Returns whether all rows of a file satisfy the conditions, if the answer has facts. */
-  public boolean isWhole(int ordinal) {
-    return Bytes.isSet(bytes, wholeStart, ordinal);
+  /** Returns whether all rows of a file that is left satisfy the conditions. */
+  public boolean isWhole(int position) {
+    return Bytes.isSet(bytes, wholeStart, position);
   }
 
   /** Returns the section of the columns, or an empty buffer. */
   public ByteBuffer columns() {
-    int start = isPresent() ? start(COLUMNS) : -1;
+    return section(COLUMNS);
+  }
+
+  private ByteBuffer section(int number) {
+    int start = isPresent() ? start(number) : -1;
     return start < 0
         ? ByteBuffer.allocate(0)
         : ByteBuffer.wrap(bytes, start, buffer.getInt(start - Integer.BYTES))
             .order(ByteOrder.LITTLE_ENDIAN);
-  }
-
-  /** Returns the number of rows of a file, if the answer has facts. */
-  public long rows(int ordinal) {
-    return buffer.getLong(rowsStart + ordinal * Long.BYTES);
   }
 }

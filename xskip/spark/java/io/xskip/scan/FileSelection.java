@@ -87,7 +87,8 @@ public final class FileSelection {
     return isFixed || areIn(listing) ? directories() : null;
   }
 
-  private Seq<PartitionDirectory> directories() {
+  /** Returns the files of the selection. */
+  Seq<PartitionDirectory> directories() {
     List<PartitionDirectory> directories = new ArrayList<>();
     for (Map.Entry<InternalRow, List<FileStatusWithMetadata>> each : partitions.entrySet()) {
       Seq<FileStatusWithMetadata> statuses =

@@ -27,6 +27,9 @@ public final class ScanListing {
   private final FileSelection selection;
   private Listed latest = null;
 
+  /** The listing from which the selection was made, or null. */
+  private ScanPruner selected = null;
+
   /** The latest question of a rewrite, its answer, and how the files were read then. */
   private FactsQuestion question = null;
 
@@ -65,6 +68,7 @@ public final class ScanListing {
   public synchronized ScanListing selecting(FileSelection selection) {
     ScanListing selected = new ScanListing(context, index, isSized, fullSize, isKept, selection);
     selected.latest = latest;
+    selected.selected = latest == null ? null : latest.files;
     selected.factsProfile = factsProfile;
     return selected;
   }
@@ -142,7 +146,7 @@ public final class ScanListing {
       return ScanPruner.list(context, index, filters, selection).result();
     }
     if (latest != null && latest.isOf(filters, profile)) {
-      latest.files.record(selection);
+      latest.files.record(selection, latest.files == selected);
       return latest.files.result();
     }
     ScanPruner files = ScanPruner.list(context, index, filters, selection);

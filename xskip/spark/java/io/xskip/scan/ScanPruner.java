@@ -71,7 +71,7 @@ public final class ScanPruner {
       ScanContext context, FileIndex index, ListingFilters filters, FileSelection selection) {
     ScanPruner pruner =
         plan(context, index, filters, selection == null ? null : selection.question());
-    pruner.record(selection);
+    pruner.record(selection, false);
     return pruner;
   }
 
@@ -123,13 +123,14 @@ public final class ScanPruner {
    * Records the listing, the first time that a query reads its files.
    *
    * @param selection the files that suffice, or null for all
+   * @param isOfListing whether they were chosen from this very listing
    */
-  void record(FileSelection selection) {
+  void record(FileSelection selection, boolean isOfListing) {
     if (isRecorded) {
       return;
     }
     isRecorded = true;
-    boolean isSelected = select(selection);
+    boolean isSelected = select(selection, isOfListing);
     // a rewrite has asked of a scan without filters, and selected nothing: no index was of use
     if (!isPruned || (!isSelected && !canPrune(context, filters))) {
       context.setLatest(Collections.<ScanRecord>emptyList());
@@ -146,8 +147,11 @@ public final class ScanPruner {
   }
 
   /** Reads only the files of a selection, and returns whether there is one that suffices. */
-  private boolean select(FileSelection selection) {
-    Seq<PartitionDirectory> selected = selection == null ? null : selection.in(listing);
+  private boolean select(FileSelection selection, boolean isOfListing) {
+    Seq<PartitionDirectory> selected = null;
+    if (selection != null) {
+      selected = isOfListing ? selection.directories() : selection.in(listing);
+    }
     if (selected == null) {
       return false;
     }

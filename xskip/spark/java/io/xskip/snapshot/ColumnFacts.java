@@ -1,10 +1,11 @@
 package io.xskip.snapshot;
 
 import io.xskip.catalyst.PackedValues;
+import io.xskip.protocol.PackedIntegers;
 import java.nio.ByteBuffer;
 import org.apache.spark.sql.types.DataType;
 
-/** What an answer says of a column in the files of a snapshot [JVM-AN-4]. */
+/** What an answer says of a column in the files that are left [JVM-AN-4]. */
 public final class ColumnFacts {
   private static final byte VALUE = 0;
   private static final byte NO_VALUE = 1;
@@ -19,20 +20,12 @@ public final class ColumnFacts {
    * Reads a column from the section of an answer.
    *
    * @param type the type of the column
-   * @param count the number of files of the snapshot
+   * @param count the number of files that are left
    */
   ColumnFacts(ByteBuffer section, DataType type, int count) {
-    nulls = longs(section, count);
+    nulls = PackedIntegers.read(section, count);
     low = new Bounds(section, type, count);
     high = new Bounds(section, type, count);
-  }
-
-  private static long[] longs(ByteBuffer section, int count) {
-    long[] numbers = new long[count];
-    for (int i = 0; i < count; i++) {
-      numbers[i] = section.getLong();
-    }
-    return numbers;
   }
 
   /** The least or the greatest value of each file. */
@@ -41,13 +34,14 @@ public final class ColumnFacts {
     private final Object[] values;
 
     Bounds(ByteBuffer section, DataType type, int count) {
-      states = new byte[count];
-      section.get(states);
-      long[] numbers = longs(section, count);
+      long[] known = PackedIntegers.read(section, count);
+      long[] numbers = PackedIntegers.read(section, count);
       byte[] bytes = new byte[(int) section.getLong()];
       section.get(bytes);
+      states = new byte[count];
       byte[] withoutValue = new byte[count];
       for (int i = 0; i < count; i++) {
+        states[i] = (byte) known[i];
         withoutValue[i] = (byte) (states[i] == VALUE || states[i] == LOOSE ? 0 : 1);
       }
       PackedValues packed = new PackedValues(type, withoutValue, numbers, bytes);
@@ -59,32 +53,32 @@ public final class ColumnFacts {
   }
 
   /** Returns the number of NULLs of a file, or a negative number if it is unknown. */
-  public long nulls(int ordinal) {
-    return nulls[ordinal];
+  public long nulls(int position) {
+    return nulls[position];
   }
 
   /** Returns whether a file has no value but NULL. */
-  public boolean isEmpty(int ordinal) {
-    return low.states[ordinal] == NO_VALUE;
+  public boolean isEmpty(int position) {
+    return low.states[position] == NO_VALUE;
   }
 
   /** Returns whether the least and the greatest value of a file are known: rows have them. */
-  public boolean isExact(int ordinal) {
-    return low.states[ordinal] == VALUE && high.states[ordinal] == VALUE;
+  public boolean isExact(int position) {
+    return low.states[position] == VALUE && high.states[position] == VALUE;
   }
 
   /** Returns whether no value of a file lies outside of known bounds. */
-  public boolean isBounded(int ordinal) {
-    return low.states[ordinal] != NOTHING && low.states[ordinal] != NO_VALUE;
+  public boolean isBounded(int position) {
+    return low.states[position] != NOTHING && low.states[position] != NO_VALUE;
   }
 
   /** Returns the lower bound of a file in Catalyst's form, or null without bounds. */
-  public Object low(int ordinal) {
-    return low.values[ordinal];
+  public Object low(int position) {
+    return low.values[position];
   }
 
   /** Returns the upper bound of a file in Catalyst's form, or null without bounds. */
-  public Object high(int ordinal) {
-    return high.values[ordinal];
+  public Object high(int position) {
+    return high.values[position];
   }
 }

@@ -13,7 +13,11 @@ import scala.collection.immutable.Seq;
 /** What an answer says of the files of a listing, in the order of the listing. */
 public final class FileFacts {
   private final Answer answer;
-  private final int snapshotCount;
+
+  /** For each file of the snapshot its position among those that are left. */
+  private final int[] positionsOfLeft;
+
+  private final long[] rows;
   private final FileStatusWithMetadata[] files;
   private final InternalRow[] partitions;
   private final int[] ordinals;
@@ -21,11 +25,16 @@ public final class FileFacts {
   /**
    * Creates the facts of a listing of which no file is known.
    *
-   * @param snapshotCount the number of files of the snapshot
+   * @param positionsOfLeft the result of {@link Answer#positionsOfLeft}
    */
-  FileFacts(Seq<PartitionDirectory> directories, Answer answer, int snapshotCount) {
+  FileFacts(Seq<PartitionDirectory> directories, Answer answer, int[] positionsOfLeft) {
     this.answer = answer;
-    this.snapshotCount = snapshotCount;
+    this.positionsOfLeft = positionsOfLeft;
+    int left = 0;
+    for (int position : positionsOfLeft) {
+      left = Math.max(left, position + 1);
+    }
+    rows = answer.rows(left);
     int count = 0;
     for (PartitionDirectory directory : Scala.list(directories)) {
       count += directory.files().length();
@@ -44,14 +53,17 @@ public final class FileFacts {
     }
   }
 
-  /** Sets the ordinal of a file that the answer knows. */
+  /** Sets the ordinal of a file in the snapshot. */
   void set(int position, int ordinal) {
-    ordinals[position] = ordinal;
+    ordinals[position] =
+        ordinal == FileOrdinals.UNKNOWN ? FileOrdinals.UNKNOWN : positionsOfLeft[ordinal];
   }
 
-  /** Sets the ordinals of all files. */
+  /** Sets the ordinals of all files in the snapshot. */
   void setAll(int[] known) {
-    System.arraycopy(known, 0, ordinals, 0, ordinals.length);
+    for (int i = 0; i < known.length; i++) {
+      set(i, known[i]);
+    }
   }
 
   public int count() {
@@ -86,7 +98,7 @@ public final class FileFacts {
   public long rows(int position) {
     return ordinals[position] == FileOrdinals.UNKNOWN
         ? Answer.UNKNOWN_ROWS
-        : answer.rows(ordinals[position]);
+        : rows[ordinals[position]];
   }
 
   /** Returns the facts of the columns of the question, whose types are given. */
@@ -94,7 +106,7 @@ public final class FileFacts {
     ByteBuffer section = answer.columns();
     ColumnFacts[] columns = new ColumnFacts[types.length];
     for (int i = 0; i < types.length; i++) {
-      columns[i] = new ColumnFacts(section, types[i], snapshotCount);
+      columns[i] = new ColumnFacts(section, types[i], rows.length);
     }
     return columns;
   }

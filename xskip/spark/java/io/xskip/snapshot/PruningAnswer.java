@@ -163,7 +163,7 @@ public final class PruningAnswer {
               });
     }
     filtered = filter.finish(counts);
-    lastFilter = snapshot != null && bits.hasFacts(snapshot.count()) ? filter : null;
+    lastFilter = snapshot != null && bits.hasFacts() ? filter : null;
     return filter.kept();
   }
 
@@ -192,10 +192,11 @@ public final class PruningAnswer {
    * @param schema the partition columns of the listing
    */
   public FileFacts facts(Seq<PartitionDirectory> directories, StructType schema) {
-    if (snapshot == null || !bits.hasFacts(snapshot.count())) {
+    int[] positionsOfLeft = snapshot == null ? null : bits.positionsOfLeft(snapshot.count());
+    if (positionsOfLeft == null) {
       return null;
     }
-    FileFacts facts = new FileFacts(directories, bits, snapshot.count());
+    FileFacts facts = new FileFacts(directories, bits, positionsOfLeft);
     int[] known = lastFilter == null ? null : lastFilter.keptOrdinals();
     if (known != null && known.length == facts.count()) {
       facts.setAll(known);
