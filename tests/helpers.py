@@ -258,6 +258,20 @@ def opened_by_scan(df: DataFrame) -> list[set[str]]:
         return [_files_of(scan) for scan in scans_of(plan)]
 
 
+def compared_files(spark: SparkSession, query: str) -> set[str]:
+    """Assert that a query has the same result without xskip, and return the files that its only scan reads."""
+    found = spark.sql(query)
+    rows = found.collect()
+    xskip.disable(spark)
+    try:
+        assert repr(rows) == repr(spark.sql(query).collect()), query
+        assert found.dtypes == spark.sql(query).dtypes
+    finally:
+        xskip.enable(spark)
+    (files,) = opened_by_scan(found)
+    return files
+
+
 def scans_of(plan: Any) -> list[Any]:
     """Return the file scans of a physical plan, also those in adaptive stages, commands, caches and subqueries."""
     kind = plan.getClass().getSimpleName()

@@ -267,7 +267,7 @@ SUBQUERIES = Setting(
 )  # fmt: skip
 TOP_K = Setting(
     "spark.xskip.planning.topK", default=True, read=_flag, expected=_FLAG,
-    meaning="ORDER BY with LIMIT leaves out files whose rows come after enough rows of other files",
+    meaning="ORDER BY with LIMIT, max_by and ranks leave out files whose rows come after enough rows of other files",
 )  # fmt: skip
 AGGREGATES = Setting(
     "spark.xskip.planning.aggregates", default=True, read=_flag, expected=_FLAG,

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import index, opened_by_scan, write_once
+from tests.helpers import compared_files, index, opened_by_scan, write_once
 from xskip import MinMax
 
 SCHEMA = "id int, x int, n double, s string"
@@ -49,14 +49,7 @@ def t(spark: SparkSession, api: str, fmt: str, written: dict[str, str]) -> None:
 
 def read(spark: SparkSession, query: str) -> str:
     """Assert that a query has the same rows without xskip, and return the numbers of the files that it reads."""
-    rows = spark.sql(query).collect()
-    xskip.disable(spark)
-    try:
-        assert repr(rows) == repr(spark.sql(query).collect()), query
-    finally:
-        xskip.enable(spark)
-    (files,) = opened_by_scan(spark.sql(query))
-    return "".join(sorted(name[1:] for name in files))
+    return "".join(sorted(name[1:] for name in compared_files(spark, query)))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 package io.xskip.rule;
 
-import io.xskip.shims.Scala;
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
@@ -13,49 +13,34 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
-import org.apache.spark.sql.types.DataType;
 
 /** The aggregates of a plan node, as sums and bounds of what is known of single files. */
 final class AggregateParts extends FileSums {
   private final RelationChain chain;
   private final List<AggregatePart> parts = new ArrayList<>();
 
-  /** The columns of the files that the aggregates read, and their types. */
-  private final List<Expression> columns = new ArrayList<>();
+  private final FactColumns columns;
 
-  private AggregateParts(RelationChain chain) {
+  private AggregateParts(RelationChain chain, FactColumns columns) {
     this.chain = chain;
+    this.columns = columns;
   }
 
   /**
    * Returns the aggregates in expressions, or null if one of them needs the rows.
    *
-   * @param groups columns of the files of which the facts are needed, too
+   * @param columns gets the columns of the files that the aggregates need
    */
-  static AggregateParts of(
-      List<Expression> expressions, RelationChain chain, List<Attribute> groups) {
-    AggregateParts parts = new AggregateParts(chain);
-    for (Attribute group : groups) {
-      parts.position(group);
-    }
+  static AggregateParts of(List<Expression> expressions, RelationChain chain, FactColumns columns) {
+    AggregateParts parts = new AggregateParts(chain, columns);
     for (Expression expression : expressions) {
-      if (!parts.addAll(expression)) {
-        return null;
+      for (Expression node : ExpressionTree.nodes(expression)) {
+        if (node instanceof AggregateExpression && !parts.add((AggregateExpression) node)) {
+          return null;
+        }
       }
     }
     return parts;
-  }
-
-  private boolean addAll(Expression expression) {
-    if (expression instanceof AggregateExpression) {
-      return add((AggregateExpression) expression);
-    }
-    for (Expression child : Scala.list(expression.children())) {
-      if (!addAll(child)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   private boolean add(AggregateExpression aggregate) {
@@ -73,7 +58,7 @@ final class AggregateParts extends FileSums {
       return false;
     }
     int partition = chain.partition(column);
-    int position = partition < 0 ? position(column) : -1;
+    int position = partition < 0 ? columns.position(column) : -1;
     parts.add(
         function instanceof Count
             ? new AggregatePart.Values(aggregate, position, partition)
@@ -88,29 +73,9 @@ final class AggregateParts extends FileSums {
             || function.getClass() == Max.class);
   }
 
-  /** Returns the position of a column among {@link #columns}. */
-  int position(Attribute column) {
-    for (int i = 0; i < columns.size(); i++) {
-      if (((Attribute) columns.get(i)).exprId().equals(column.exprId())) {
-        return i;
-      }
-    }
-    columns.add(column);
-    return columns.size() - 1;
-  }
-
   @Override
-  List<Expression> columns() {
+  FactColumns columns() {
     return columns;
-  }
-
-  @Override
-  ColumnFacts[] facts(FileFacts files) {
-    DataType[] types = new DataType[columns.size()];
-    for (int i = 0; i < types.length; i++) {
-      types[i] = ((Expression) columns.get(i)).dataType();
-    }
-    return files.columns(types);
   }
 
   @Override

@@ -4,9 +4,7 @@ import io.xskip.scan.FileSelection;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -29,8 +27,7 @@ final class AggregateRewrite implements Rewrite {
   public LogicalPlan rewrite(LogicalPlan node) throws Exception {
     Aggregate aggregate = (Aggregate) node;
     RelationChain chain = RelationChain.of(aggregate.child());
-    AggregateParts parts =
-        AggregateParts.of(results(aggregate), chain, Collections.<Attribute>emptyList());
+    AggregateParts parts = AggregateParts.of(results(aggregate), chain, new FactColumns());
     FileSelection others = parts == null || parts.all().isEmpty() ? null : parts.addFiles(chain);
     if (others == null || others.count() == others.listed()) {
       return node;

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -23,59 +22,32 @@ final class FileGroups extends FileSums {
   private final Aggregate aggregate;
   private final RelationChain chain;
 
-  /** The keys as columns of the relation. */
-  private final List<Attribute> keys;
-
-  private final List<Attribute> fileKeys;
+  private final FileKeys keys;
   private final AggregateParts first;
   private final Map<List<Object>, AggregateParts> groups = new LinkedHashMap<>();
 
   private FileGroups(
-      Aggregate aggregate,
-      RelationChain chain,
-      List<Attribute> keys,
-      List<Attribute> fileKeys,
-      AggregateParts first) {
+      Aggregate aggregate, RelationChain chain, FileKeys keys, AggregateParts first) {
     this.aggregate = aggregate;
     this.chain = chain;
     this.keys = keys;
-    this.fileKeys = fileKeys;
     this.first = first;
   }
 
-  /** Returns the keys of groups as columns of the relation, or null if they are others. */
-  static List<Attribute> keys(Aggregate aggregate, RelationChain chain) {
-    List<Attribute> keys = new ArrayList<>();
-    for (Expression key : Scala.list(aggregate.groupingExpressions())) {
-      Attribute column = chain.column(key);
-      if (column == null || !ExactColumns.contain(column)) {
-        return null;
-      }
-      keys.add(column);
-    }
-    return keys;
-  }
-
-  /** Returns no groups yet, or null if an aggregate needs the rows. */
-  static FileGroups of(Aggregate aggregate, RelationChain chain, List<Attribute> keys) {
-    List<Attribute> fileKeys = new ArrayList<>();
-    for (Attribute key : keys) {
-      if (chain.partition(key) < 0) {
-        fileKeys.add(key);
-      }
-    }
-    AggregateParts parts = AggregateParts.of(AggregateRewrite.results(aggregate), chain, fileKeys);
-    return parts == null ? null : new FileGroups(aggregate, chain, keys, fileKeys, parts);
+  /** Returns no groups yet, or null if the aggregation needs the rows. */
+  static FileGroups of(Aggregate aggregate, RelationChain chain) {
+    FactColumns columns = new FactColumns();
+    FileKeys keys = FileKeys.of(Scala.list(aggregate.groupingExpressions()), chain, columns);
+    AggregateParts parts =
+        keys == null
+            ? null
+            : AggregateParts.of(AggregateRewrite.results(aggregate), chain, columns);
+    return parts == null ? null : new FileGroups(aggregate, chain, keys, parts);
   }
 
   @Override
-  List<Expression> columns() {
+  FactColumns columns() {
     return first.columns();
-  }
-
-  @Override
-  ColumnFacts[] facts(FileFacts files) {
-    return first.facts(files);
   }
 
   /** Returns the aggregates, of no group. */
@@ -85,28 +57,16 @@ final class FileGroups extends FileSums {
 
   @Override
   boolean addFile(FileFacts files, ColumnFacts[] facts, int position) {
-    List<Object> group = new ArrayList<>();
-    for (Attribute key : keys) {
-      int partition = chain.partition(key);
-      if (partition >= 0) {
-        InternalRow values = files.partition(position);
-        boolean isNull = values.isNullAt(partition);
-        group.add(isNull ? null : values.get(partition, key.dataType()));
-      } else {
-        ColumnFacts column = facts[first.position(key)];
-        int ordinal = files.ordinal(position);
-        if (!isConstant(column, ordinal)) {
-          return false;
-        }
-        group.add(column.low(ordinal));
-      }
+    List<Object> group = keys.values(files, facts, position);
+    if (group == null) {
+      return false;
     }
     if (files.rows(position) == 0) {
       return true; // no row has the keys
     }
     AggregateParts parts = (AggregateParts) groups.get(group);
     if (parts == null) {
-      parts = AggregateParts.of(AggregateRewrite.results(aggregate), chain, fileKeys);
+      parts = AggregateParts.of(AggregateRewrite.results(aggregate), chain, first.columns());
       if (!parts.addFile(files, facts, position)) {
         return false;
       }
@@ -114,15 +74,6 @@ final class FileGroups extends FileSums {
       return true;
     }
     return parts.addFile(files, facts, position);
-  }
-
-  /** Returns whether all rows of a file certainly have the same value or NULL in a column. */
-  private static boolean isConstant(ColumnFacts column, int ordinal) {
-    boolean isOneValue =
-        column.isExact(ordinal)
-            && column.nulls(ordinal) == 0
-            && column.low(ordinal).equals(column.high(ordinal));
-    return isOneValue || column.isEmpty(ordinal);
   }
 
   /** Returns a relation with a row for each group, with the columns of a plan. */

@@ -13,10 +13,7 @@ abstract class FileSums {
   private static final String NAME = "aggregate";
 
   /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
-  abstract List<Expression> columns();
-
-  /** Returns the facts of the {@link #columns}. */
-  abstract ColumnFacts[] facts(FileFacts files);
+  abstract FactColumns columns();
 
   /** Adds a file all of whose rows count; returns false if its metadata do not know enough. */
   abstract boolean addFile(FileFacts files, ColumnFacts[] facts, int position);
@@ -31,13 +28,13 @@ abstract class FileSums {
     if (conditions == null) {
       return null;
     }
-    FactsQuestion question = new FactsQuestion(conditions, columns());
+    FactsQuestion question = new FactsQuestion(conditions, columns().all());
     FileFacts files = chain.facts(question);
     if (files == null) {
       return null;
     }
     FileSelection others = new FileSelection(NAME, question, files.count(), true);
-    ColumnFacts[] facts = facts(files);
+    ColumnFacts[] facts = columns().facts(files);
     for (int i = 0; i < files.count(); i++) {
       if (!files.isWhole(i) || !addFile(files, facts, i)) {
         others.add(files, i);

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
@@ -37,8 +36,7 @@ final class GroupRewrite implements Rewrite {
   public LogicalPlan rewrite(LogicalPlan node) throws Exception {
     Aggregate aggregate = (Aggregate) node;
     RelationChain chain = RelationChain.of(aggregate.child());
-    List<Attribute> keys = FileGroups.keys(aggregate, chain);
-    FileGroups groups = keys == null ? null : FileGroups.of(aggregate, chain, keys);
+    FileGroups groups = FileGroups.of(aggregate, chain);
     FileSelection others = groups == null ? null : groups.addFiles(chain);
     // the union costs a little, which a few files less would not save
     if (others == null || others.count() * 2L > others.listed()) {

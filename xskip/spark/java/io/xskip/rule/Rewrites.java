@@ -46,6 +46,8 @@ public final class Rewrites {
     }
     if (settings.topK) {
       rewrites.add(new TopRewrite());
+      rewrites.add(new RankRewrite());
+      rewrites.add(new MaxByRewrite());
     }
     if (settings.aggregates) {
       rewrites.add(new AggregateRewrite());

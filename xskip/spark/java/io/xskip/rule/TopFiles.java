@@ -5,6 +5,7 @@ import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.PriorityQueue;
 import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
@@ -32,55 +33,69 @@ final class TopFiles {
   /**
    * Creates the files of an order.
    *
-   * @param partition the position of the column among the partition columns, or -1; then it is the
-   *     only column of the question
+   * @param facts the facts of the column, or null if it is a partition column
+   * @param partition the position of the column among the partition columns, or -1
    */
-  TopFiles(FileFacts files, DataType type, int partition, SortOrder sort) {
+  TopFiles(FileFacts files, ColumnFacts facts, int partition, SortOrder sort) {
     this.files = files;
-    this.type = type;
+    this.facts = facts;
     this.partition = partition;
+    type = sort.child().dataType();
     isAscending = sort.direction() == Ascending$.MODULE$;
     hasNullsFirst = sort.nullOrdering() == NullsFirst$.MODULE$;
     order = (Ordering<Object>) TypeUtils$.MODULE$.getInterpretedOrdering(type);
-    facts = partition < 0 ? files.columns(new DataType[] {type})[0] : null;
   }
 
-  /** Returns the positions of the files that can have one of the first rows. */
-  List<Integer> needed(int rows) {
-    Object last = last(rows);
+  /** Returns which of some files can have one of the first of their rows. */
+  List<Integer> needed(List<Integer> positions, int rows) {
+    Object last = last(positions, rows);
     List<Integer> needed = new ArrayList<>();
-    for (int i = 0; i < files.count(); i++) {
-      if (last == null || isNeeded(i, last)) {
-        needed.add(Integer.valueOf(i));
+    for (Integer position : positions) {
+      if (last == null || isNeeded(position.intValue(), last)) {
+        needed.add(position);
       }
     }
     return needed;
   }
 
-  /** Returns a value that the given number of rows do not come after, or null if none is known. */
-  private Object last(int rows) {
-    List<Integer> sure = new ArrayList<>();
-    for (int i = 0; i < files.count(); i++) {
-      if (files.isWhole(i) && certainRows(i) > 0 && bound(i, !isAscending) != null) {
-        sure.add(Integer.valueOf(i));
-      }
-    }
-    sure.sort(
-        new Comparator<Object>() {
-          @Override
-          public int compare(Object one, Object other) {
-            Object worst = bound(((Integer) one).intValue(), !isAscending);
-            return compared(worst, bound(((Integer) other).intValue(), !isAscending));
-          }
-        });
+  /**
+   * Returns a value that so many rows of some files do not come after, or null.
+   *
+   * <p>It is the worst bound among as few of the files with the best worst bounds as have the rows.
+   */
+  private Object last(List<Integer> positions, int rows) {
+    PriorityQueue<Integer> chosen = new PriorityQueue<>(16, new WorstFirst());
     long found = 0;
-    for (Integer position : sure) {
-      found += certainRows(position.intValue());
-      if (found >= rows) {
-        return bound(position.intValue(), !isAscending);
+    for (Integer position : positions) {
+      int i = position.intValue();
+      Object worst = isCounted(i) ? bound(i, !isAscending) : null;
+      boolean isBetter =
+          worst != null
+              && (found < rows
+                  || compared(worst, bound(((Integer) chosen.peek()).intValue(), !isAscending))
+                      < 0);
+      if (isBetter) {
+        chosen.add(position);
+        found += certainRows(i);
+        while (found - certainRows(((Integer) chosen.peek()).intValue()) >= rows) {
+          found -= certainRows(((Integer) chosen.poll()).intValue());
+        }
       }
     }
-    return null;
+    return found < rows ? null : bound(((Integer) chosen.peek()).intValue(), !isAscending);
+  }
+
+  private boolean isCounted(int position) {
+    return files.isWhole(position) && certainRows(position) > 0;
+  }
+
+  /** The order in which the file with the worst of all worst bounds is the first. */
+  private final class WorstFirst implements Comparator<Object> {
+    @Override
+    public int compare(Object one, Object other) {
+      Object worst = bound(((Integer) one).intValue(), !isAscending);
+      return compared(bound(((Integer) other).intValue(), !isAscending), worst);
+    }
   }
 
   /** Returns how many rows of a file do not come after its worst bound, at least. */
