@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.e2e.table_formats import EXTENSIONS, PACKAGES
 from tests.fuzz.kinds import KINDS
-from tests.fuzz.rewrites import COUNTS
+from tests.fuzz.rewrites import COUNTED, COUNTS
 from tests.fuzz.rounds import Round, Tally
 
 _PREDICATES = 90
@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument(
         "--delta", action="store_true", help="with tables of Delta beside, whose packages Spark fetches"
     )
+    parser.add_argument("--planned", type=int, default=0, help="instead of pairs, queries that metadata plan or answer")
     parser.add_argument("--kind", choices=KINDS, help="of indexes; by default several, which each round draws")
     asked = parser.parse_args()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -39,18 +40,22 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="xskip-fuzz-"))
     total, scripts, seed, started = Tally(), [], asked.seed, time.monotonic()
     try:
-        while total.pairs < asked.pairs:
+        while COUNTS["queries"] < asked.planned if asked.planned else total.pairs < asked.pairs:
             (root / str(seed)).mkdir()
             try:
-                round_ = Round(spark, root / str(seed), seed)
-                round_.kinds = (asked.kind, "all") if asked.kind else round_.kinds
+                round_ = Round(spark, root / str(seed), seed, is_planned=bool(asked.planned))
+                if asked.planned and (round_.plan.fmt not in COUNTED or round_.plan.damaged):
+                    seed += 1
+                    continue
+                kinds = round_.kinds[-1:] if asked.planned else round_.kinds
+                round_.kinds = (asked.kind, "all") if asked.kind else kinds
                 tally, failures = round_.run(_PREDICATES)
                 found = [failure.script() for failure in failures]
                 total.add(tally)
             except Exception:  # noqa: BLE001 - an error of one round is told with the wrong skips
                 found = [f"# seed {seed}\n{traceback.format_exc()}"]
             scripts += found
-            sys.stdout.write(f"seed {seed}: {total.pairs:,} pairs so far, {len(found)} wrong\n")
+            sys.stdout.write(f"seed {seed}: {total.pairs:,} pairs and {COUNTS} so far, {len(found)} wrong\n")
             sys.stdout.flush()
             shutil.rmtree(root / str(seed))
             seed += 1

@@ -1,4 +1,7 @@
-"""Queries that metadata plan or answer: LIMIT, ORDER BY with LIMIT, and aggregates [PLN-LM] [PLN-TK] [PLN-AG]."""
+"""Queries that metadata plan or answer, beyond filters.
+
+LIMIT, first rows, aggregates, joins and subqueries [PLN-LM] [PLN-TK] [PLN-AG] [PLN-JN] [PLN-SQ].
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
@@ -15,31 +18,37 @@ from tests.fuzz.copies import PLAIN, REFUSALS, Copies
 from tests.fuzz.tree import Tree
 from tests.fuzz.ways import Difference
 
-__all__ = ["COUNTS", "planned_by_metadata"]
+__all__ = ["COUNTED", "COUNTS", "planned_by_metadata"]
 
+#: The formats of which metadata answer for rows [PLN-LM-3].
+COUNTED = ("parquet", "avro", "orc")
 #: How many queries ran, and how many of them a rewrite changed.
 COUNTS = {"queries": 0, "rewritten": 0}
 _LIMITS = (1, 2, 3, 7, 20, 100)
+#: The queries whose predicate is on the rows whose values leave out files of all rows.
+_BY_KEYS = ("scalar", "semi")
 _ORDERS = ("asc_nulls_first", "asc_nulls_last", "desc_nulls_first", "desc_nulls_last")
 
 
 def planned_by_metadata(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
-    """Compare aggregates, groups, first rows and limits of predicates, and of all rows, with those of plain files."""
+    """Compare queries with predicates, and of all rows, with those of plain files."""
     random = Random(repr(trees))
     try:
         plain, indexed = copies.read(PLAIN), copies.read(kind)
     except REFUSALS:
         return
     for tree in (None, *trees):
+        keys = plain if tree is None else plain.filter(str(tree))
         for query in _queries(random, plain, copies.plan.partitions):
+            matching = indexed if tree is None or query[0] in _BY_KEYS else indexed.filter(str(tree))
             try:
-                expected = _result(plain, tree, query)
+                expected = _result(plain if query[0] in _BY_KEYS else keys, keys, query)
             except REFUSALS:  # a damaged file, or a predicate that Spark cannot evaluate
                 continue
-            found = _result(indexed, tree, query)
+            found = _result(matching, keys, query)
             COUNTS["queries"] += 1
             report = xskip.last_report(copies.spark)
-            COUNTS["rewritten"] += report is not None and any(scan.rewrite for scan in report.scans)
+            COUNTS["rewritten"] += report is not None and any(scan.rewrite or scan.pruned for scan in report.scans)
             if repr(expected) != repr(found):
                 yield Difference(f"{query}: {expected} and {found}", kind, tree or Tree("TRUE"), (0,))
 
@@ -51,19 +60,57 @@ def _queries(random: Random, df: DataFrame, partitions: Sequence[str]) -> Iterat
     yield "group", random.choice([*partitions, *chosen[:1]]), *chosen[1:]
     yield "top", chosen[0], random.choice(_ORDERS), random.choice(_LIMITS)
     yield "limit", random.choice(_LIMITS)
+    key = random.choice([*partitions, chosen[0]])
+    yield "extreme", key, chosen[-1], random.choice([F.max_by, F.min_by])
+    yield "rank", key, chosen[-1], random.choice(_ORDERS), random.choice(_LIMITS)
+    yield "scalar", chosen[0], random.choice(["=", ">=", "<"]), random.choice(["max", "min"])
+    yield "semi", chosen[0]
 
 
-def _result(df: DataFrame, tree: Tree | None, query: tuple[Any, ...]) -> object:
-    matching = df if tree is None else df.filter(str(tree))
+def _result(matching: DataFrame, keys: DataFrame, query: tuple[Any, ...]) -> object:
+    """Return the result of a query on rows, or of one that takes values from other rows, the keys."""
     match query:
         case ("aggregate", *columns):
-            return matching.agg(*_aggregates(columns)).collect()
+            return _texts(matching.agg(*_aggregates(columns)))
         case ("group", key, *columns):
-            return sorted(map(repr, matching.groupBy(F.col(f"`{key}`")).agg(*_aggregates(columns)).collect()))
+            return sorted(_texts(matching.groupBy(F.col(f"`{key}`")).agg(*_aggregates(columns))))
         case ("top", column, order, limit):
             key = F.col(f"`{column}`")
-            return matching.orderBy(getattr(key, order)()).limit(limit).select(key).collect()
+            return _texts(matching.orderBy(getattr(key, order)()).limit(limit).select(key))
+        case ("extreme", key, column, function):
+            value = F.col(f"`{column}`")
+            groups = matching.groupBy(F.col(f"`{key}`")).agg(function(value, value).alias("one"))
+            return sorted(_texts(groups))
+        case ("rank", key, column, order, limit):
+            value = F.col(f"`{column}`")
+            rank = F.rank().over(Window.partitionBy(F.col(f"`{key}`")).orderBy(getattr(value, order)()))
+            first = matching.select(F.col(f"`{key}`").alias("a"), value.alias("b"), rank.alias("rank"))
+            return sorted(_texts(first.filter(F.col("rank") <= limit)))
+        case ("scalar", column, comparison, function):
+            matching.createOrReplaceTempView("fuzz_rows")
+            keys.createOrReplaceTempView("fuzz_keys")
+            scalar = f"(SELECT {function}(`{column}`) FROM fuzz_keys)"
+            found = keys.sparkSession.sql(f"SELECT * FROM fuzz_rows WHERE `{column}` {comparison} {scalar}")
+            return _digest(found, column)
+        case ("semi", column):
+            few = keys.select(F.col(f"`{column}`")).filter(F.pmod(F.hash(F.col(f"`{column}`")), F.lit(5)) == 0)
+            return _digest(matching.join(F.broadcast(few), column, "left_semi"), column)
     return len(matching.limit(query[1]).collect())
+
+
+def _texts(df: DataFrame) -> list[str]:
+    """Return the rows of a result as texts: Python cannot hold all times that Spark can."""
+    columns = [F.col(f"`{name}`") for name in df.columns]
+    texts = [
+        F.hex(each) if kind == "binary" else each.cast("string")
+        for each, (_, kind) in zip(columns, df.dtypes, strict=True)
+    ]
+    return [repr(tuple(row)) for row in df.select(texts).collect()]
+
+
+def _digest(df: DataFrame, column: str) -> object:
+    """Return the number of rows, and a digest of a column of them."""
+    return df.agg(F.count("*"), F.bit_xor(F.xxhash64(F.col(f"`{column}`")))).collect()
 
 
 def _aggregates(columns: Sequence[str]) -> list[Any]:
