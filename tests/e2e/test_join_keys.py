@@ -195,13 +195,15 @@ def test_reports(spark: SparkSession, star_views: None) -> None:
     report = xskip.last_report(spark)
     assert report is not None
     (scan,) = [scan for scan in report.scans if scan.dataset.endswith("facts")]
-    assert (scan.files, scan.kept, scan.pruned, scan.problem) == (10, 1, 0, "")
+    assert (scan.files, scan.kept, scan.pruned, scan.pruned_by, scan.problem) == (10, 1, 0, "join", "")
+    assert "  skipped  by join keys as it ran" in str(report)
     assert "k = ?" in scan.predicate or "k IN" in scan.predicate
     spark.sql("select v from f join d on f.k = d.k where name = 'day77' and v >= 0").collect()
     report = xskip.last_report(spark)
     assert report is not None
     (scan,) = [scan for scan in report.scans if scan.dataset.endswith("facts")]
-    assert (scan.files, scan.kept, scan.pruned) == (10, 10, 9)
+    assert (scan.files, scan.kept, scan.pruned, scan.pruned_by) == (10, 10, 9, "join")
+    assert "0 skipped (0.0 %), 9 pruned by join keys as it ran, 0 not indexed" in str(report)
     assert queries.last_scan() > before
 
 

@@ -128,7 +128,8 @@ def test_reports(spark: SparkSession, star_views: None) -> None:
     report = xskip.last_report(spark)
     assert report is not None
     (scan,) = [scan for scan in report.scans if scan.dataset.endswith("facts")]
-    assert (scan.files, scan.kept, scan.pruned, scan.problem) == (10, 10, 9, "")
+    assert (scan.files, scan.kept, scan.pruned, scan.pruned_by, scan.problem) == (10, 10, 9, "subquery", "")
+    assert "9 pruned by values of subqueries as it ran" in str(report)
 
 
 def test_random_queries(spark: SparkSession, star_views: None) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["ReportMaker", "report_of"]
 
 _REDACTION = "spark.sql.redaction.string.regex"
+#: A request, and the scan that made it; None if Spark's counts of the scan are those of several requests.
+_Answered = tuple[ScanRecord, "ExecutedScan | None"]
 
 
 class ReportMaker:
@@ -45,7 +47,7 @@ class ReportMaker:
         """
         before = self.calls.last_scan()
         listed = self.calls.explain(df)
-        answered = [(scan, -1) for scan in self.calls.scans_after(before) if scan.query == listed.query]
+        answered = [(scan, None) for scan in self.calls.scans_after(before) if scan.query == listed.query]
         return self._of(answered, [scan for scan in listed.scans if not scan.is_answered], files)
 
     def of_query(self, query: QueryRecord) -> SkippingReport:
@@ -58,26 +60,19 @@ class ReportMaker:
     def of_scans(self, scans: Iterable[ExecutedScan]) -> SkippingReport:
         """Return the report on scans of a query that ran."""
         scans = list(scans)
-        answered = [
-            # Spark counts the files of all requests of a scan together
-            (request, scan.files_read if len(scan.requests) == 1 else -1)
-            for scan in scans
-            for request in scan.requests
-        ]
+        answered = [(request, scan if len(scan.requests) == 1 else None) for scan in scans for request in scan.requests]
         return self._of(answered, [scan for scan in scans if not scan.requests])
 
     def of_requests(self, requests: Iterable[ScanRecord]) -> SkippingReport:
         """Return the report on requests that belong to no recorded query."""
-        return self._of([(request, -1) for request in requests], ())
+        return self._of([(request, None) for request in requests], ())
 
     def outside_of_queries(self, scan: int) -> list[ScanRecord]:
         """Return the session's requests after a number that no SQL execution made, such as those of ``df.rdd``."""
         session = self.calls.session_id(self._spark)
         return [each for each in self.calls.scans_after(scan) if each.session == session and not each.query]
 
-    def _of(
-        self, answered: Iterable[tuple[ScanRecord, int]], unanswered: Iterable[ExecutedScan], files: int = 0
-    ) -> SkippingReport:
+    def _of(self, answered: Iterable[_Answered], unanswered: Iterable[ExecutedScan], files: int = 0) -> SkippingReport:
         others = (
             _unanswered(_dataset(self._engine, scan), scan, reason_of(self._engine, self._spark, scan))
             for scan in unanswered
@@ -106,18 +101,16 @@ _DEFAULT = Shown()
 
 def report_of(engine: SparkEngine, records: Iterable[ScanRecord]) -> SkippingReport:
     """Return the report on requests of scans, without values."""
-    return SkippingReport(tuple(_scan_reports(engine, [(record, -1) for record in records], _DEFAULT)))
+    return SkippingReport(tuple(_scan_reports(engine, [(record, None) for record in records], _DEFAULT)))
 
 
-def _scan_reports(
-    engine: SparkEngine, answered: Iterable[tuple[ScanRecord, int]], shown: Shown
-) -> Iterable[ScanReport]:
-    """Return the reports on requests, each with the number of files that Spark has read; -1 if it is unknown."""
+def _scan_reports(engine: SparkEngine, answered: Iterable[_Answered], shown: Shown) -> Iterable[ScanReport]:
+    """Return the reports on requests."""
     reports: dict[tuple[Any, ...], ScanReport] = {}
-    for record, files_read in answered:
+    for record, scan in answered:
         trace = engine.trace(record.id)
         texts = _texts(trace, shown)
-        report = _answered(record, trace, files_read, texts)
+        report = _answered(record, trace, scan, texts)
         # Requests about one dataset with the same filter and the same number and size of files count once: Spark can
         # plan a scan more than once.
         key = (report.dataset, trace.filters if trace else record.id, report.files, report.bytes)
@@ -151,8 +144,10 @@ def _with_files(report: ScanReport, listing: ScanListing, shown: Shown, texts: M
 
 
 def _answered(
-    record: ScanRecord, trace: ScanTrace | None, files_read: int, texts: Mapping[str, str] | None
+    record: ScanRecord, trace: ScanTrace | None, scan: ExecutedScan | None, texts: Mapping[str, str] | None
 ) -> ScanReport:
+    is_known = scan is not None and scan.files_read >= 0 and not record.evaluated
+    pruned = max(0, record.kept - scan.files_read) if scan is not None and is_known else 0
     result = trace.result if trace else None
     predicate = trace.predicate if trace else ""
     if texts is not None and trace is not None and trace.decoded is not None:
@@ -171,7 +166,8 @@ def _answered(
         unused=unused_texts(result, texts),
         problem=trace.problem if trace else "the details of this scan are no longer available",
         evaluated=record.evaluated,
-        pruned=0 if record.evaluated or files_read < 0 else max(0, record.kept - files_read),
+        pruned=pruned,
+        pruned_by="" if scan is None else scan.pruned_by,
         rewrite=record.rewrite,
         unneeded=record.unneeded,
     )

@@ -62,6 +62,8 @@ class ExecutedScan:
     is_partition_filtered: bool
     #: The number of files that the scan has read, as Spark counted; -1 if the scan has not run.
     files_read: int = -1
+    #: The names of the rewrites that left out files while the query ran, with commas between.
+    pruned_by: str = ""
     requests: tuple[ScanRecord, ...] = ()
 
     @classmethod

@@ -55,7 +55,11 @@ class ScanReport:
         Whether the scan read no file at all, because ``spark.xskip.evaluate`` is true. The numbers are those that it
         would have without this setting.
     pruned : int
-        How many of the kept files Spark's dynamic partition pruning left out while the query ran.
+        How many of the kept files were left out while the query ran, by Spark's dynamic partition pruning or by
+        ``pruned_by``.
+    pruned_by : str
+        The names of what left them out beside Spark, with commas between: ``join`` for the keys of the other side of a
+        join, ``subquery`` for the values of scalar subqueries. Empty if only Spark did.
     rewrite : str
         The name of what left out more files than the indexes rule out: ``limit`` if the files that match wholly have
         enough rows, ``top-k`` if rows of other files come first, ``aggregate`` if metadata answer counts and bounds.
@@ -84,6 +88,7 @@ class ScanReport:
     problem: str = ""
     evaluated: bool = False
     pruned: int = 0
+    pruned_by: str = ""
     rewrite: str = ""
     unneeded: int = 0
     explained: tuple[FileExplanation, ...] = ()
@@ -128,7 +133,7 @@ class ScanReport:
         if self._filter():
             yield f"  filter   {self._filter()}"
         share = percentage(self.skipped, self.files)
-        pruned = f"{self.pruned:,} pruned by Spark as it ran, " if self.pruned else ""
+        pruned = f"{self._pruned_text()}, " if self.pruned else ""
         yield (
             f"  files    {self.files:,} in all, {self.kept - self.pruned:,} read, {self.skipped:,} skipped ({share}), "
             f"{pruned}{self.not_indexed:,} not indexed"
@@ -139,6 +144,8 @@ class ScanReport:
         )
         if self.rewrite:
             yield f"  {self.rewrite:<8} {self._unneeded()}"
+        if self.pruned_by and not self.pruned:  # the files are skipped by the condition on the keys or the values
+            yield f"  skipped  {self._pruned_by_text()}"
         yield f"  time     {self.milliseconds:.1f} ms in the index"
         if self.outcomes:
             yield from ("  " + line for line in text_table(_CLAUSES, self._clauses()).splitlines())
@@ -147,6 +154,14 @@ class ScanReport:
         if self.explained:
             yield from ("  " + line for line in text_table(EXPLANATION_HEADERS, self._explanations()).splitlines())
         yield from (f"  {remark}" for remark in self._remarks())
+
+    def _pruned_text(self) -> str:
+        """Return how many files were left out while the query ran, and by what."""
+        return f"{self.pruned:,} pruned {self._pruned_by_text() or 'by Spark as it ran'}"
+
+    def _pruned_by_text(self) -> str:
+        names = [_RUNTIME_REWRITES.get(name, name) for name in self.pruned_by.split(", ") if name]
+        return f"by {' and '.join(names)} as it ran" if names else ""
 
     def _unneeded(self) -> str:
         """Return what a rewrite left out."""
@@ -174,7 +189,7 @@ class ScanReport:
         unindexed = 0 if self.rewrite else self.not_indexed  # a rewrite leaves out all files without metadata
         parts = (("matched", self.kept - unindexed), ("unindexed", unindexed), ("skipped", self.skipped))
         outside = f" ({unindexed:,} not indexed)" if unindexed else ""
-        pruned = f", {self.pruned:,} pruned by Spark as it ran" if self.pruned else ""
+        pruned = f", {self._pruned_text()}" if self.pruned else ""
         bars = (
             bar_of(
                 f"{self.kept - self.pruned:,} read{outside}, {self.skipped:,} skipped{pruned}",
@@ -198,6 +213,7 @@ class ScanReport:
         remarks = [f"The index was not used: {self.problem}" if self.problem else ""]
         remarks += [_EVALUATED] if self.evaluated else []
         remarks += [f"{self.rewrite}: {self._unneeded()}"] if self.rewrite else []
+        remarks += [f"skipped {self._pruned_by_text()}"] if self.pruned_by and not self.pruned else []
         remarks += [f"{predicate} was not used: {reason}" for predicate, reason in self.unused]
         remarks += self._remarks()
         if picture and not has_picture and not self.problem:
@@ -228,6 +244,8 @@ _REWRITES = {
     "top-k": ", and these come after enough other rows",
     "aggregate": ", and their metadata have all that the query needs of them",
 }
+#: What leaves out files while a query runs, by the name of the rewrite.
+_RUNTIME_REWRITES = {"join": "join keys", "subquery": "values of subqueries"}
 _NO_FILTER = "none that xskip can use"
 #: The most scans, and the most pictures, on one page.
 _MAX_VIEWS, _MAX_PICTURES = 100, 10

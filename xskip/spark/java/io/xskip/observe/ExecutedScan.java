@@ -5,6 +5,7 @@ import io.xskip.common.Json;
 import io.xskip.scan.ScanRecord;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 
 /** What a scan of an execution read. It does not refer to the plan, so that the plan can go. */
 final class ExecutedScan implements Json.Value {
@@ -16,6 +17,7 @@ final class ExecutedScan implements Json.Value {
   private final String off;
   private final boolean isPartitionFiltered;
   private final long filesRead;
+  private final Set<String> runtimeRewrites;
   private final long[] sizes;
   private final List<ScanRecord> records;
 
@@ -33,6 +35,7 @@ final class ExecutedScan implements Json.Value {
     this.off = off;
     isPartitionFiltered = scan.isPartitionFiltered();
     filesRead = scan.filesRead();
+    runtimeRewrites = scan.runtimeRewrites();
     records = scan.records();
     sizes = isAnswered() ? new long[] {0, 0} : scan.sizes();
   }
@@ -75,6 +78,7 @@ final class ExecutedScan implements Json.Value {
     json.writeStringField("off", off);
     json.writeBooleanField("is_partition_filtered", isPartitionFiltered);
     json.writeNumberField("files_read", filesRead);
+    json.writeStringField("pruned_by", String.join(", ", runtimeRewrites));
     json.writeArrayFieldStart("requests");
     if (records != null) {
       for (ScanRecord each : records) {

@@ -4,6 +4,7 @@ import io.xskip.catalyst.ExpressionTree;
 import io.xskip.catalyst.Subqueries;
 import io.xskip.read.KnownClasses;
 import io.xskip.scan.NumberedListing;
+import io.xskip.scan.RuntimePruning;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanLog;
 import io.xskip.scan.ScanRecord;
@@ -12,6 +13,8 @@ import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -144,6 +147,22 @@ final class PhysicalScan {
   /** Returns how many files dynamic partition pruning has left to the scan, or -1 without it. */
   long filesRead() {
     return isPrunedAsItRuns ? sizes()[0] : -1;
+  }
+
+  /** Returns the names of the rewrites that left out files while the query ran. */
+  Set<String> runtimeRewrites() {
+    Set<String> names = new TreeSet<>();
+    if (isPrunedAsItRuns) {
+      for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
+        for (Expression each : ExpressionTree.nodes(filter)) {
+          Object value = each instanceof Literal ? ((Literal) each).value() : null;
+          if (value instanceof RuntimePruning && ((RuntimePruning) value).isUsed()) {
+            names.add(((RuntimePruning) value).rewrite());
+          }
+        }
+      }
+    }
+    return names;
   }
 
   /** Returns the records of the latest listing, or null if the scan has no index or no listing. */

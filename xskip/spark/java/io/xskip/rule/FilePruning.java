@@ -2,15 +2,15 @@ package io.xskip.rule;
 
 import io.xskip.common.Failures;
 import io.xskip.scan.NumberedListing;
+import io.xskip.scan.RuntimePruning;
 import java.io.Serializable;
 import java.util.BitSet;
-import java.util.function.IntPredicate;
 
 /**
  * The files of a relation that can have a matching row, as far as it is known while the query runs:
  * a test of their numbers, which Spark evaluates in the driver.
  */
-abstract class FilePruning implements IntPredicate, Serializable {
+abstract class FilePruning implements RuntimePruning, Serializable {
   private static final long serialVersionUID = 1L;
 
   private final transient NumberedListing listing;
@@ -41,6 +41,11 @@ abstract class FilePruning implements IntPredicate, Serializable {
       }
     }
     return kept == null || number >= end || kept.get(number);
+  }
+
+  @Override
+  public final synchronized boolean isUsed() {
+    return kept != null;
   }
 
   /** Executors get plans without this class, and test no files. */

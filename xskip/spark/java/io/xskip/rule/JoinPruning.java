@@ -40,6 +40,11 @@ final class JoinPruning extends FilePruning {
   }
 
   @Override
+  public String rewrite() {
+    return "join";
+  }
+
+  @Override
   public String toString() {
     return "files by keys of " + (key == null ? "a join" : key.name());
   }

@@ -16,6 +16,11 @@ final class SubqueryPruning extends FilePruning {
   }
 
   @Override
+  public String rewrite() {
+    return "subquery";
+  }
+
+  @Override
   public String toString() {
     return "files by values of subqueries";
   }
