@@ -1,6 +1,6 @@
 """Compare skipping with Delta's own, on the same rows.
 
-    python benchmarks/delta.py [results.json] [--scale 0.1]
+    python benchmarks/delta.py [results.json] [--scale 0.1] [--only Delta,metadata]
 
 The data is 1,000 Parquet files of 2,000 rows, clustered by time, written once as a Delta table and once as plain files
 with an index. One session reads both. The Delta table's state has as many partitions as the session has cores. Delta's
@@ -10,16 +10,23 @@ planning   the time from ``df.filter(...)`` to the partitions of the scan: analy
            the choice of files. No data is read. The filter differs in each run, so that no cached answer applies
 total      the planning time and the time of the query's run
 
+The part ``metadata`` compares the queries of ``metadata_queries.py`` on 10,000 files of 100 rows. Delta answers a count
+and bounds of all rows from its log. It has no such feature for the other queries, and skips files by their filters.
+
 The benchmark resolves Delta as a package. If that fails, it prints a message and measures nothing.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from common import dataset, scaled
+import metadata_queries
+from common import Lines, dataset, interleaved, scaled
 from peers import FILES, measure
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+
+import xskip
 
 PACKAGES = {
     "3.5": "io.delta:delta-spark_2.12:3.3.2",
@@ -38,5 +45,23 @@ def table(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.format("delta").load(dataset(spark, "delta", folder, files=scaled(FILES)))
 
 
+def rows(spark: SparkSession, query: str) -> list[Row]:
+    """Run a query."""
+    return spark.sql(query).collect()
+
+
+def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    files = scaled(metadata_queries.FILES)
+    paths = {fmt: dataset(spark, fmt, folder, files=files, rows=metadata_queries.ROWS) for fmt in ("delta", "parquet")}
+    xskip.SkippingIndex.for_path(spark, paths["parquet"]).create([xskip.MinMax("ts")])
+    views = {fmt: spark.read.format(fmt).load(path) for fmt, path in paths.items()}
+    xskip.enable(spark)
+    for name, query in metadata_queries.queries(files).items():
+        query_rows = partial(rows, spark, query)
+        runs = [(partial(view.createOrReplaceTempView, "t"), query_rows) for view in views.values()]
+        theirs, ours = interleaved(runs, metadata_queries.ROUNDS)
+        lines.ratio(f"{name}: Delta / ours", theirs, ours, ">= 1")
+
+
 if __name__ == "__main__":
-    measure("Delta", PACKAGES, SETTINGS, table)
+    measure("Delta", PACKAGES, SETTINGS, table, {"metadata": metadata})

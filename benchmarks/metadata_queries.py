@@ -48,21 +48,25 @@ def compare(spark: SparkSession, lines: Lines, name: str, query: str) -> None:
     lines.ratio(f"{name}: skipping alone / with rewrites", skipping, with_it, "")
 
 
+def queries(files: int) -> dict[str, str]:
+    """Return the queries of a view ``t`` of the given number of files by description."""
+    first = START + files * ROWS // 2 + 7
+    window = f"ts >= timestamp_seconds({first}) AND ts < timestamp_seconds({first + files * ROWS // 10})"
+    return {
+        "count and bounds": "SELECT count(*), min(ts), max(ts) FROM t",
+        "count and bounds of a window": f"SELECT count(*), min(ts), max(ts) FROM t WHERE {window}",
+        "100 rows of a window": f"SELECT sum(n) FROM (SELECT n FROM t WHERE {window} LIMIT 100)",
+        "latest 100 of a window": f"SELECT * FROM t WHERE {window} ORDER BY ts DESC LIMIT 100",
+    }
+
+
 def counts(spark: SparkSession, folder: Path, lines: Lines) -> None:
     files = scaled(FILES)
     for fmt in ("parquet", "avro"):
         path = dataset(spark, fmt, folder, files=files, rows=ROWS)
         xskip.SkippingIndex.for_path(spark, path, format=fmt).create([MinMax("ts")])
         spark.read.format(fmt).load(path).createOrReplaceTempView("t")
-        first = START + files * ROWS // 2 + 7
-        window = f"ts >= timestamp_seconds({first}) AND ts < timestamp_seconds({first + files * ROWS // 10})"
-        queries = {
-            "count and bounds": "SELECT count(*), min(ts), max(ts) FROM t",
-            "count and bounds of a window": f"SELECT count(*), min(ts), max(ts) FROM t WHERE {window}",
-            "100 rows of a window": f"SELECT sum(n) FROM (SELECT n FROM t WHERE {window} LIMIT 100)",
-            "latest 100 of a window": f"SELECT * FROM t WHERE {window} ORDER BY ts DESC LIMIT 100",
-        }
-        for name, query in queries.items():
+        for name, query in queries(files).items():
             compare(spark, lines, f"{fmt}: {name}", query)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 from common import START, Lines, dataset, planned, run, scaled, session, switched
@@ -53,6 +54,7 @@ def measure(
     packages: Mapping[str, str],
     settings: Mapping[str, str],
     table: Callable[[SparkSession, Path], DataFrame],
+    parts: Mapping[str, Callable[[SparkSession, Path, Lines], None]] = MappingProxyType({}),
 ) -> None:
     """Measure queries with the table format and with xskip.
 
@@ -70,6 +72,8 @@ def measure(
     table : callable
         Takes the session and a folder whose subfolder ``parquet`` has the files, and returns the table format's table
         of the same rows.
+    parts : mapping of str to callable
+        More parts of the benchmark, see :func:`common.run`.
     """
 
     def compare(spark: SparkSession, folder: Path, lines: Lines) -> None:
@@ -93,4 +97,4 @@ def measure(
     except Exception as error:  # noqa: BLE001 - whatever the reason, there is no peer
         print(f"{peer} cannot be resolved, nothing was measured: {type(error).__name__}")
         return
-    run({peer: compare}, spark)
+    run({peer: compare, **parts}, spark)
