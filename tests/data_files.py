@@ -31,9 +31,10 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    _parse_datatype_string,
 )
 
-__all__ = ["arrow_table", "struct_of", "write_file"]
+__all__ = ["arrow_table", "struct_of", "type_of", "write_file"]
 
 #: Python's, Arrow's and Avro's types of the values that are the same in Spark whichever way they reach it.
 _TYPES: dict[DataType, tuple[type, pa.DataType, Any]] = {
@@ -51,9 +52,14 @@ _TYPES: dict[DataType, tuple[type, pa.DataType, Any]] = {
 
 
 @cache
+def type_of(text: str) -> DataType:
+    """Return the type of a text in DDL; PySpark 3.5 has no public function for it."""
+    return _parse_datatype_string(text)
+
+
 def struct_of(schema: str) -> StructType:
     """Return the schema of a text in DDL."""
-    struct = StructType.fromDDL(schema)
+    struct = type_of(schema)
     assert isinstance(struct, StructType)
     return struct
 

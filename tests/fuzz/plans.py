@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
+from tests.data_files import type_of
 from tests.fuzz.data import COLUMNS
 from tests.helpers import AVRO_V2
 
@@ -254,7 +255,7 @@ def other_schema(random: Random, schema: StructType, fmt: str) -> StructType:
     """Return a schema that reads the same files, with reordered, fewer, more, wider and differently spelled columns."""
     fields = [_other_field(random, each, fmt) for each in schema.fields if random.random() < 0.85]
     if random.random() < 0.5:
-        fields.append(StructField("extra", DataType.fromDDL("int")))
+        fields.append(StructField("extra", type_of("int")))
     random.shuffle(fields)
     return StructType(fields or schema.fields)
 
@@ -267,5 +268,5 @@ def _other_field(random: Random, field: StructField, fmt: str) -> StructField:
         return StructField(name, other_schema(random, kind, fmt))
     wider = _WIDER_OF[fmt].get(kind.simpleString(), ())
     if wider and random.random() < 0.3:
-        kind = DataType.fromDDL(random.choice(wider))
+        kind = type_of(random.choice(wider))
     return StructField(name, kind)

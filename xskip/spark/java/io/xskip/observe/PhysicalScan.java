@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.execution.FileSourceScanExec;
@@ -48,15 +49,19 @@ final class PhysicalScan {
   private final Seq<Expression> partitionFilters;
   private final Seq<Expression> dataFilters;
 
+  /** The condition of a filter on the rows of the scan, or null. */
+  private final Expression above;
+
   /** Whether dynamic partition pruning selects some of the listed files when the scan runs. */
   private final boolean isPrunedAsItRuns;
 
   /** The name of the table, or an empty text. */
   private final String table;
 
-  private PhysicalScan(FileSourceScanExec node, boolean isCached) {
+  private PhysicalScan(FileSourceScanExec node, boolean isCached, Expression above) {
     this.node = node;
     this.isCached = isCached;
+    this.above = above;
     table =
         node.tableIdentifier().isEmpty()
             ? ""
@@ -73,6 +78,7 @@ final class PhysicalScan {
   private PhysicalScan(BatchScanExec node, boolean isCached) {
     this.node = node;
     this.isCached = isCached;
+    above = null;
     table = "";
     FileScan scan = (FileScan) node.scan();
     format = KnownClasses.format(scan);
@@ -87,10 +93,11 @@ final class PhysicalScan {
    * Returns the scan of a plan node, or null if it scans no files.
    *
    * @param isCached whether the node is in the plan of a cached relation
+   * @param above the condition of a filter on the rows of the scan, or null
    */
-  static PhysicalScan of(SparkPlan plan, boolean isCached) {
+  static PhysicalScan of(SparkPlan plan, boolean isCached, Expression above) {
     if (plan instanceof FileSourceScanExec) {
-      return new PhysicalScan((FileSourceScanExec) plan, isCached);
+      return new PhysicalScan((FileSourceScanExec) plan, isCached, above);
     }
     boolean isFileScan =
         plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan;
@@ -297,12 +304,25 @@ final class PhysicalScan {
   List<Expression> conditionsOfSubqueries() {
     List<Expression> conditions = new ArrayList<>();
     for (Expression filter : Scala.list(dataFilters)) {
-      Expression known = (Expression) filter.transformUp(new SubqueryLiterals());
-      if (known != filter && !Subqueries.isIn(known)) {
+      addKnown(filter, conditions);
+    }
+    if (conditions.isEmpty() && above != null) { // before Spark 4, scans do not get subqueries
+      addKnown(above, conditions);
+    }
+    return conditions.isEmpty() ? null : conditions;
+  }
+
+  /** Adds the conjuncts of a condition that contain scalar subqueries, with their values. */
+  private static void addKnown(Expression condition, List<Expression> conditions) {
+    if (condition instanceof And) {
+      addKnown((Expression) ((And) condition).left(), conditions);
+      addKnown((Expression) ((And) condition).right(), conditions);
+    } else if (Subqueries.isIn(condition)) {
+      Expression known = (Expression) condition.transformUp(new SubqueryLiterals());
+      if (!Subqueries.isIn(known)) {
         conditions.add(known);
       }
     }
-    return conditions.isEmpty() ? null : conditions;
   }
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */

@@ -2,8 +2,13 @@ package io.xskip.observe;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.CommandResultExec;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.InputAdapter;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
@@ -25,7 +30,7 @@ final class PlanWalk {
   /** Returns the scans of a plan as it was planned before it runs. */
   static List<PhysicalScan> planned(SparkPlan plan) {
     PlanWalk walk = new PlanWalk(false);
-    walk.collect(plan);
+    walk.collect(plan, null);
     return walk.scans;
   }
 
@@ -35,31 +40,44 @@ final class PlanWalk {
    */
   static List<PhysicalScan> executed(SparkPlan plan) {
     PlanWalk walk = new PlanWalk(true);
-    walk.collect(plan);
+    walk.collect(plan, null);
     return walk.scans;
   }
 
-  private void collect(SparkPlan plan) {
+  /**
+   * Adds the scans of a plan.
+   *
+   * @param above the condition of a filter on the rows of the plan, or null
+   */
+  private void collect(SparkPlan plan, Expression above) {
     if (plan instanceof AdaptiveSparkPlanExec) {
       AdaptiveSparkPlanExec adaptive = (AdaptiveSparkPlanExec) plan;
-      collect(isExecuted ? adaptive.executedPlan() : adaptive.inputPlan());
+      collect(isExecuted ? adaptive.executedPlan() : adaptive.inputPlan(), null);
       if (isExecuted) {
         addRemoved(adaptive.inputPlan());
       }
     } else if (isExecuted && plan instanceof QueryStageExec) {
-      collect(((QueryStageExec) plan).plan());
+      collect(((QueryStageExec) plan).plan(), null);
     } else if (isExecuted && plan instanceof CommandResultExec) {
-      collect(((CommandResultExec) plan).commandPhysicalPlan());
+      collect(((CommandResultExec) plan).commandPhysicalPlan(), null);
     } else if (isExecuted && plan instanceof InMemoryTableScanExec) {
       collectCached(((InMemoryTableScanExec) plan).relation().cacheBuilder().cachedPlan());
     } else {
-      PhysicalScan scan = PhysicalScan.of(plan, isInCache);
+      PhysicalScan scan = PhysicalScan.of(plan, isInCache, above);
       if (scan != null) {
         scans.add(scan);
       }
-      collectAll(plan.children());
-      collectAll(plan.subqueries());
+      boolean isFilter = plan instanceof FilterExec;
+      Expression condition = isFilter ? ((FilterExec) plan).condition() : above;
+      collectAll(plan.children(), isFilter || returnsRowsOfChild(plan) ? condition : null);
+      collectAll(plan.subqueries(), null);
     }
+  }
+
+  private static boolean returnsRowsOfChild(SparkPlan plan) {
+    return plan instanceof WholeStageCodegenExec
+        || plan instanceof InputAdapter
+        || plan instanceof ColumnarToRowExec;
   }
 
   /**
@@ -81,14 +99,14 @@ final class PlanWalk {
   private void collectCached(SparkPlan plan) {
     boolean wasInCache = isInCache;
     isInCache = true;
-    collect(plan);
+    collect(plan, null);
     isInCache = wasInCache;
   }
 
-  private void collectAll(Seq<SparkPlan> plans) {
+  private void collectAll(Seq<SparkPlan> plans, Expression above) {
     scala.collection.Iterator<SparkPlan> iterator = plans.iterator();
     while (iterator.hasNext()) {
-      collect((SparkPlan) iterator.next());
+      collect((SparkPlan) iterator.next(), above);
     }
   }
 }
