@@ -239,6 +239,7 @@ public final class ScanListing {
   /** Forgets the listing, so that the next one asks the indexes. */
   public synchronized void forget() {
     latest = null;
+    selected = null;
     question = null;
     facts = null;
     size = UNKNOWN;
