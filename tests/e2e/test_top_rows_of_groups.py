@@ -118,6 +118,19 @@ def test_ranks_behind_a_filter(spark: SparkSession, t: None) -> None:
     assert compared_files(spark, query) == {"a0", "a1", "b0", "b1"}
 
 
+@pytest.mark.parametrize("function", ["monotonically_increasing_id()", "spark_partition_id()", "rand(7)"])
+def test_numbers_of_rows(spark: SparkSession, t: None, function: str) -> None:
+    """[PLN-LM-2] Files that are left out would change them, for queries that compare them with those of all rows."""
+    rows = f"(select *, {function} m from t)"
+    query = f"select p, max_by(m, x) from {rows} group by p order by p"
+    assert compared_files(spark, query) == set(ALL.split())
+    ranks = f"select *, rank() over (partition by p order by x) r from {rows}"
+    query = f"select * from ({ranks}) where r = 1 order by p, id"
+    assert compared_files(spark, query) == set(ALL.split())
+    query = f"select id, m from {rows} order by x desc, id limit 1"
+    assert compared_files(spark, query) == set(ALL.split())
+
+
 def test_the_setting(spark: SparkSession, written: dict[str, str]) -> None:
     """[PLN-TK-2]"""
     spark.conf.set("spark.xskip.planning.topK", "false")

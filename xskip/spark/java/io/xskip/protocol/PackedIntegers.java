@@ -36,6 +36,11 @@ public final class PackedIntegers {
 
   /** Returns whether bytes hold so many integers. */
   static boolean areIn(ByteBuffer buffer, int start, int length, int count) {
-    return length >= HEADER && length - HEADER >= (long) buffer.get(start) * count;
+    if (length < HEADER) {
+      return false;
+    }
+    int width = buffer.get(start);
+    boolean isKnown = width == 0 || width == 1 || width == 2 || width == 4 || width == 8;
+    return isKnown && length - HEADER >= (long) width * count;
   }
 }

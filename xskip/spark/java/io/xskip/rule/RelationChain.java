@@ -98,10 +98,15 @@ final class RelationChain {
 
   /**
    * Returns the conditions on the rows of the files that Spark lists; null if they can have other
-   * values when the query runs.
+   * values when the query runs, or if the output depends on the files that are read.
    */
   List<Expression> conditions() {
     List<Expression> conditions = new ArrayList<>();
+    for (NamedExpression named : output) {
+      if (!((Expression) named).deterministic()) { // such as numbers of rows
+        return null;
+      }
+    }
     for (Expression filter : filters) {
       if (!filter.deterministic() || Subqueries.isIn(filter)) {
         return null;

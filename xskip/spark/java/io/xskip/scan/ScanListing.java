@@ -232,6 +232,8 @@ public final class ScanListing {
     }
     if (latest == null || !latest.isOf(filters, profile)) {
       latest = new Listed(filters, profile, ScanPruner.plan(context, index, filters, null));
+      question = null; // the facts are about the files of another listing
+      facts = null;
     }
     return latest.files.sizeInBytes();
   }
