@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import Row, SparkSession
 
@@ -113,7 +114,8 @@ def test_subqueries_and_joins(spark: SparkSession, t: None) -> None:
     assert spark.sql(query).collect() == [Row(c=1)]
     query = "select a.c, b.m from (select count(*) c from t) a join (select max(n) m from t where day < 3) b"
     assert spark.sql(query).collect() == [Row(c=200, m=219)]
-    assert opened_by_scan(spark.sql(query)) == [set(), set()]
+    if not pyspark.__version__.startswith("4.3"):  # which merges both aggregations, with FILTER
+        assert opened_by_scan(spark.sql(query)) == [set(), set()]
     assert spark.sql("select count(*) c from t").collect() == [Row(c=200)]
     spark.sql("select count(*), max(n) from t").show()
     assert spark.table("t").count() == 200
@@ -203,7 +205,8 @@ def test_exchanges_are_reused(spark: SparkSession, groups: None, query: str) -> 
     """[PLN-LM-5] Equal branches of a plan stay equal."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     one = spark.sql(query)
-    assert "ReusedExchange" in str(one.union(one)._jdf.queryExecution().executedPlan().toString())
+    plan = str(one.union(one)._jdf.queryExecution().executedPlan().toString())
+    assert "ReusedExchange" in plan or "ReusedSubquery" in plan  # as Spark 4.3 merges aggregations
 
 
 def test_groups_of_numbers(spark: SparkSession, tmp_path: Path) -> None:
