@@ -29,7 +29,7 @@ __all__ = ["ReportMaker", "report_of"]
 
 _REDACTION = "spark.sql.redaction.string.regex"
 #: A request, and the scan that made it; None if Spark's counts of the scan are those of several requests.
-_Answered = tuple[ScanRecord, "ExecutedScan | None"]
+_Request = tuple[ScanRecord, ExecutedScan | None]
 
 
 class ReportMaker:
@@ -72,7 +72,7 @@ class ReportMaker:
         session = self.calls.session_id(self._spark)
         return [each for each in self.calls.scans_after(scan) if each.session == session and not each.query]
 
-    def _of(self, answered: Iterable[_Answered], unanswered: Iterable[ExecutedScan], files: int = 0) -> SkippingReport:
+    def _of(self, answered: Iterable[_Request], unanswered: Iterable[ExecutedScan], files: int = 0) -> SkippingReport:
         others = (
             _unanswered(_dataset(self._engine, scan), scan, reason_of(self._engine, self._spark, scan))
             for scan in unanswered
@@ -104,7 +104,7 @@ def report_of(engine: SparkEngine, records: Iterable[ScanRecord]) -> SkippingRep
     return SkippingReport(tuple(_scan_reports(engine, [(record, None) for record in records], _DEFAULT)))
 
 
-def _scan_reports(engine: SparkEngine, answered: Iterable[_Answered], shown: Shown) -> Iterable[ScanReport]:
+def _scan_reports(engine: SparkEngine, answered: Iterable[_Request], shown: Shown) -> Iterable[ScanReport]:
     """Return the reports on requests."""
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for record, scan in answered:
@@ -146,8 +146,7 @@ def _with_files(report: ScanReport, listing: ScanListing, shown: Shown, texts: M
 def _answered(
     record: ScanRecord, trace: ScanTrace | None, scan: ExecutedScan | None, texts: Mapping[str, str] | None
 ) -> ScanReport:
-    is_known = scan is not None and scan.files_read >= 0 and not record.evaluated
-    pruned = max(0, record.kept - scan.files_read) if scan is not None and is_known else 0
+    files_read = -1 if scan is None else scan.files_read
     result = trace.result if trace else None
     predicate = trace.predicate if trace else ""
     if texts is not None and trace is not None and trace.decoded is not None:
@@ -166,7 +165,7 @@ def _answered(
         unused=unused_texts(result, texts),
         problem=trace.problem if trace else "the details of this scan are no longer available",
         evaluated=record.evaluated,
-        pruned=pruned,
+        pruned=0 if record.evaluated or files_read < 0 else max(0, record.kept - files_read),
         pruned_by="" if scan is None else scan.pruned_by,
         rewrite=record.rewrite,
         unneeded=record.unneeded,

@@ -87,8 +87,8 @@ def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, sk
     clause = complement_clause(conditions, evidence.selection.catalog)
     needed = requirements(clause)
     left = pa.array(np.flatnonzero(~skip)) if skip.any() else None
-    counts = _of_left(snapshot.counts(), left).plausible()
-    table = replace(_of_left(snapshot.load_proven(needed, evidence.profile), left), counts=counts)
+    counts = _take(snapshot.counts(), left).plausible()
+    table = replace(_take(snapshot.load_proven(needed, evidence.profile), left), counts=counts)
     functions = evidence.functions
     functions.evaluate(collect_evaluations(clause, table, functions))
     whole = wholly(clause, table) & to_mask(counts.rows.is_valid())
@@ -101,7 +101,7 @@ def column_facts(
 ) -> tuple[ColumnFacts, ...]:
     """Return the bounds and the numbers of NULLs of columns in the files that are left."""
     rows = facts.rows
-    catalog, counts = evidence.selection.catalog, _of_left(snapshot.counts(), facts.left).plausible()
+    catalog, counts = evidence.selection.catalog, _take(snapshot.counts(), facts.left).plausible()
     found = []
     for column in columns:
         name = catalog.counted_column(column)
@@ -109,11 +109,11 @@ def column_facts(
         nulls = pa.array(np.full(len(rows), _UNKNOWN)) if known is None else pc.fill_null(known, _UNKNOWN)
         key = catalog.bounds_of(column)
         table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
-        found.append(_of_column(column, _of_left(table, facts.left), nulls, rows))
+        found.append(_of_column(column, _take(table, facts.left), nulls, rows))
     return tuple(found)
 
 
-def _of_left(files: _Files, left: pa.Array | None) -> _Files:
+def _take(files: _Files, left: pa.Array | None) -> _Files:
     """Return the metadata or the counts of the files that are left."""
     return files if left is None else files.take(left)
 

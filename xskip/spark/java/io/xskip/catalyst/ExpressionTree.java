@@ -4,8 +4,9 @@ import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 
-/** The nodes of an expression. */
+/** The nodes and the literals of an expression. */
 public final class ExpressionTree {
   private ExpressionTree() {}
 
@@ -17,5 +18,16 @@ public final class ExpressionTree {
       nodes.addAll(Scala.list(((Expression) nodes.get(i)).children()));
     }
     return nodes;
+  }
+
+  /** Returns the values of the literals in an expression. */
+  public static List<Object> constants(Expression root) {
+    List<Object> values = new ArrayList<>();
+    for (Expression node : nodes(root)) {
+      if (node instanceof Literal) {
+        values.add(((Literal) node).value());
+      }
+    }
+    return values;
   }
 }

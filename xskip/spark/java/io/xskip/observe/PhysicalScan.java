@@ -18,7 +18,6 @@ import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -161,8 +160,7 @@ final class PhysicalScan {
     Set<String> names = new TreeSet<>();
     if (isPrunedAsItRuns) {
       for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
-        for (Expression each : ExpressionTree.nodes(filter)) {
-          Object value = each instanceof Literal ? ((Literal) each).value() : null;
+        for (Object value : ExpressionTree.constants(filter)) {
           if (value instanceof RuntimePruning && ((RuntimePruning) value).isUsed()) {
             names.add(((RuntimePruning) value).rewrite());
           }
@@ -291,8 +289,8 @@ final class PhysicalScan {
 
   private Expression filterWith(Object test) {
     for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
-      for (Expression each : ExpressionTree.nodes(filter)) {
-        if (each instanceof Literal && ((Literal) each).value() == test) {
+      for (Object value : ExpressionTree.constants(filter)) {
+        if (value == test) {
           return filter;
         }
       }

@@ -90,7 +90,7 @@ public final class Answer {
     return PackedIntegers.read(section(ROWS), left);
   }
 
-  /** Returns whether the answer has what {@link #positionsOfLeft} returns. */
+  /** Returns whether the answer has a section of facts; {@link #positionsOfLeft} checks it. */
   public boolean hasFacts() {
     return wholeStart >= 0;
   }

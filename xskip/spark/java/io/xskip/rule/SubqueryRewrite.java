@@ -3,7 +3,6 @@ package io.xskip.rule;
 import io.xskip.catalyst.ExpressionTree;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -55,8 +54,8 @@ final class SubqueryRewrite implements Rewrite {
   }
 
   private static boolean isTest(Expression condition) {
-    for (Expression node : ExpressionTree.nodes(condition)) {
-      if (node instanceof Literal && ((Literal) node).value() instanceof SubqueryPruning) {
+    for (Object value : ExpressionTree.constants(condition)) {
+      if (value instanceof SubqueryPruning) {
         return true;
       }
     }
