@@ -169,6 +169,15 @@ def index(
     return made
 
 
+def write_indexed(
+    spark: SparkSession, root: Path, schema: str, files: Mapping[str, Sequence[Any]], indexes: Iterable[Any], fmt: str
+) -> str:
+    """Write files as :func:`write_once` does, with an index, and return the dataset's path."""
+    path = write_once(spark, root, schema, files, fmt)
+    index(spark, path, indexes, fmt)
+    return path
+
+
 def metadata(made: xskip.SkippingIndex) -> MetadataTable:
     """Return the metadata table of an index, with all columns."""
     return opened(made.describe().location).load()

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import formatted, index, opened_by_scan, opened_files, put_files, write_once
+from tests.helpers import formatted, index, opened_by_scan, opened_files, put_files, write_indexed, write_once
 from xskip import MinMax, ValueList
 from xskip.spark.bridge.gateway import hook_of
 
@@ -34,11 +34,7 @@ SETTING = "spark.xskip.planning.limit"
 @pytest.fixture(scope="module")
 def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("limits")
-    paths = {}
-    for fmt in ("parquet", "avro", "orc"):
-        paths[fmt] = write_once(session, home / fmt, SCHEMA, FILES, fmt)
-        index(session, paths[fmt], INDEXES, fmt)
-    return paths
+    return {fmt: write_indexed(session, home / fmt, SCHEMA, FILES, INDEXES, fmt) for fmt in ("parquet", "avro", "orc")}
 
 
 @pytest.fixture(params=["parquet", "avro", "orc"])

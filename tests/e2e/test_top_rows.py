@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import compared_files, index, opened_by_scan, write_once
+from tests.helpers import compared_files, index, opened_by_scan, write_indexed, write_once
 from xskip import MinMax
 
 SCHEMA = "id int, x int, n double, s string"
@@ -29,11 +29,8 @@ SETTING = "spark.xskip.planning.topK"
 @pytest.fixture(scope="module")
 def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("top")
-    paths = {}
-    for fmt in ("parquet", "avro"):
-        paths[fmt] = write_once(session, home / fmt, SCHEMA, FILES, fmt)
-        index(session, paths[fmt], [MinMax("x"), MinMax("n"), MinMax("s")], fmt)
-    return paths
+    indexes = [MinMax("x"), MinMax("n"), MinMax("s")]
+    return {fmt: write_indexed(session, home / fmt, SCHEMA, FILES, indexes, fmt) for fmt in ("parquet", "avro")}
 
 
 @pytest.fixture(params=["parquet", "avro"])

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import compared_files, index, write_once
+from tests.helpers import compared_files, index, write_indexed, write_once
 from xskip import MinMax
 
 SCHEMA = "id int, x int, n int, g int, v string"
@@ -34,11 +34,8 @@ FILES = {
 @pytest.fixture(scope="module")
 def written(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("groups")
-    paths = {}
-    for fmt in ("parquet", "avro"):
-        paths[fmt] = write_once(session, home / fmt, SCHEMA, FILES, fmt)
-        index(session, paths[fmt], [MinMax("x"), MinMax("n"), MinMax("g")], fmt)
-    return paths
+    indexes = [MinMax("x"), MinMax("n"), MinMax("g")]
+    return {fmt: write_indexed(session, home / fmt, SCHEMA, FILES, indexes, fmt) for fmt in ("parquet", "avro")}
 
 
 @pytest.fixture(params=["parquet", "avro"])

@@ -66,6 +66,7 @@ class Files:
         (((9, 6), 3, 0), False, False),
         ((None, 3, 0), False, False),
         (((None, None), 0, 0), True, False),
+        (((None, None), 3, 0), True, False),
         (((6, 9), 3, 4), False, False),
         (((6, 9), -3, 0), False, False),
     ],
