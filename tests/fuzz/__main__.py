@@ -57,7 +57,9 @@ def main() -> int:
             except Exception:  # noqa: BLE001 - an error of one round is told with the wrong skips
                 found = [f"# seed {seed}\n{traceback.format_exc()}"]
             scripts += found
-            sys.stdout.write(f"seed {seed}: {total.pairs:,} pairs and {COUNTS} so far, {len(found)} wrong\n")
+            sys.stdout.write(
+                f"seed {seed}: {total.pairs:,} pairs and {COUNTS['queries']:,} queries so far, {len(found)} wrong\n"
+            )
             sys.stdout.flush()
             shutil.rmtree(root / str(seed))
             seed += 1

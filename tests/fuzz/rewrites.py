@@ -61,7 +61,7 @@ def _queries(random: Random, df: DataFrame, partitions: Sequence[str]) -> Iterat
     yield "top", chosen[0], random.choice(_ORDERS), random.choice(_LIMITS)
     yield "limit", random.choice(_LIMITS)
     key = random.choice([*partitions, chosen[0]])
-    yield "extreme", key, chosen[-1], random.choice([F.max_by, F.min_by])
+    yield "extreme", key, chosen[-1], random.choice(["max_by", "min_by"])
     yield "rank", key, chosen[-1], random.choice(_ORDERS), random.choice(_LIMITS)
     yield "scalar", chosen[0], random.choice(["=", ">=", "<"]), random.choice(["max", "min"])
     yield "semi", chosen[0]
@@ -79,7 +79,7 @@ def _result(matching: DataFrame, keys: DataFrame, query: tuple[Any, ...]) -> obj
             return _texts(matching.orderBy(getattr(key, order)()).limit(limit).select(key))
         case ("extreme", key, column, function):
             value = F.col(f"`{column}`")
-            groups = matching.groupBy(F.col(f"`{key}`")).agg(function(value, value).alias("one"))
+            groups = matching.groupBy(F.col(f"`{key}`")).agg(getattr(F, function)(value, value).alias("one"))
             return sorted(_texts(groups))
         case ("rank", key, column, order, limit):
             value = F.col(f"`{column}`")
