@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
+from tests.e2e.days import FORMATS, write_days
 from tests.e2e.star import write_star
 from tests.helpers import index, write_once
 from xskip import MinMax, ValueList
@@ -88,6 +89,18 @@ def star_views(spark: SparkSession, star: tuple[str, str], request: pytest.Fixtu
     fmt, home = star
     for name, folder in (("f", "facts"), ("d", "days")):
         spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(name)
+
+
+@pytest.fixture(scope="session")
+def days(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the paths of files of one day each, by their formats."""
+    return write_days(session, tmp_path_factory.mktemp("days"))
+
+
+@pytest.fixture(params=FORMATS)
+def day_view(spark: SparkSession, days: dict[str, str], api: str, request: pytest.FixtureRequest) -> None:
+    """Define the view ``t`` of files of one day each."""
+    spark.read.format(request.param).load(days[request.param]).createOrReplaceTempView("t")
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from xskip.engine.decision import Evidence
-from xskip.engine.planning import column_facts, file_facts
+from xskip.engine.planning import column_facts, file_facts, predicate_facts
 from xskip.engine.ports import NoFunctions
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
-from xskip.expressions.predicate import Constant
+from xskip.expressions.predicate import Constant, IsNull, Predicate
 from xskip.indexes import MinMax
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
@@ -167,3 +167,34 @@ def test_integers_have_as_few_bytes_as_they_need(values: list[int], width: int) 
     rest = [int.from_bytes(found[9 + i * width : 9 + (i + 1) * width], "little") for i in range(len(values))]
     assert [least + each for each in rest] == values
     assert len(found) == 9 + width * len(values)
+
+
+@pytest.mark.parametrize(
+    ("file", "none", "whole"),
+    [
+        (((9, 12), 3, 0), False, True),
+        (((9, 12), 3, 1), False, False),
+        (((1, 8), 3, 1), True, False),
+        (((1, 9), 3, 0), False, False),
+        (((None, None), 3, 3), True, False),
+        (None, False, False),
+        (((9, 6), 3, 0), False, False),
+        (((None, None), 0, 0), True, True),
+    ],
+)
+def test_which_files_satisfy_a_predicate(
+    file: tuple[tuple[int | None, int | None], int | None, int | None] | None, *, none: bool, whole: bool
+) -> None:
+    """[JVM-AN-1] [PRU-CO-5] [PLN-AG-5]"""
+    snapshot = cast(Snapshot, Files(file or (None, 3, 0)))
+    catalog = IndexCatalog(((DEFINITION, STORAGE),))
+    selection = Selection.of(Constant(True), catalog)
+    evidence = Evidence(selection, weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
+    counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
+    predicates: list[Predicate] = [Comparison(Op.GT, A, 8), IsNull(A)]
+    facts, nulls = predicate_facts(predicates, evidence, snapshot, counted)
+    assert (facts.none.tolist(), facts.whole.tolist(), facts.uses_partitions) == ([none], [whole], False)
+    assert nulls.none.tolist() == [file is None or file[2] == 0]
+    sections = replace(counted, predicates=(facts, nulls)).sections
+    assert sections[Section.PREDICATES][:2] == bytes([none, whole])
+    assert len(sections[Section.PREDICATES]) == 4

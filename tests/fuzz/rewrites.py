@@ -39,7 +39,8 @@ def planned_by_metadata(copies: Copies, kind: str, trees: Sequence[Tree]) -> Ite
         return
     for tree in (None, *trees):
         keys = plain if tree is None else plain.filter(str(tree))
-        for query in _queries(random, plain, copies.plan.partitions):
+        queries = [*_queries(random, plain, copies.plan.partitions), ("condition", str(random.choice(trees)))]
+        for query in queries:
             matching = indexed if tree is None or query[0] in _BY_KEYS else indexed.filter(str(tree))
             try:
                 expected = _result(plain if query[0] in _BY_KEYS else keys, keys, query)
@@ -74,6 +75,12 @@ def _result(matching: DataFrame, keys: DataFrame, query: tuple[Any, ...]) -> obj
             return _texts(matching.agg(*_aggregates(columns)))
         case ("group", key, *columns):
             return sorted(_texts(matching.groupBy(F.col(f"`{key}`")).agg(*_aggregates(columns))))
+        case ("condition", predicate):
+            condition = F.expr(predicate)
+            count = f"count(*) filter (where {predicate})"
+            some, every = F.bool_or(condition).alias("some"), F.bool_and(condition).alias("every")
+            total = F.sum(F.when(condition, 1).otherwise(0)).alias("sum")
+            return _texts(matching.agg(F.count_if(condition).alias("if"), F.expr(count).alias("n"), some, every, total))
         case ("top", column, order, limit):
             key = F.col(f"`{column}`")
             return _texts(matching.orderBy(getattr(key, order)()).limit(limit).select(key))

@@ -172,5 +172,8 @@ def test_facts() -> None:
     assert facts == FactsRequest(FILTERS, (Column(("A", "b"), "int"),))
     keys = {parsed(facts={"whole": whole, "columns": []}).cache_key() for whole in ([], FILTERS)}
     assert len(keys | {parsed().cache_key()}) == 3
+    with_predicate = parsed(facts={"whole": [], "columns": [], "predicates": FILTERS})
+    assert with_predicate.facts == FactsRequest([], (), FILTERS)
+    assert with_predicate.cache_key() not in keys
     with pytest.raises(RequestError, match="another type"):
         parsed(facts={"whole": 3, "columns": []})

@@ -18,7 +18,7 @@ from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
-from xskip.engine.planning import FileFacts, column_facts, file_facts
+from xskip.engine.planning import FileFacts, column_facts, file_facts, predicate_facts
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
@@ -184,7 +184,7 @@ class Engine:
         return Decision(
             _packed(result, loaded.token, selection.needed, facts),
             trace,
-            _valid_settings(predicate if facts is None else And((predicate, facts.conditions)), request, functions),
+            _valid_settings(predicate if facts is None else And((predicate, facts.all_conditions)), request, functions),
         )
 
     def _facts(self, request: ScanRequest, evidence: Evidence, skip: Mask) -> FileFacts | None:
@@ -195,10 +195,15 @@ class Engine:
         catalog, functions = evidence.selection.catalog, evidence.functions
         try:
             conditions = request.facts.conditions
-            asked = self._platform.decode(conditions, functions, with_conditions=catalog.has_conditions)
-            facts = file_facts(asked, evidence, snapshot, skip)
+            with_conditions = catalog.has_conditions
+            decoded = self._platform.decode(conditions, functions, with_conditions=with_conditions)
+            facts = file_facts(decoded, evidence, snapshot, skip)
             columns = column_facts(request.facts.columns, evidence, snapshot, facts)
-            return replace(facts, columns=columns)
+            predicates = [
+                self._platform.decode([predicate], functions, with_conditions=with_conditions)
+                for predicate in request.facts.predicates
+            ]
+            return replace(facts, columns=columns, predicates=predicate_facts(predicates, evidence, snapshot, facts))
         except Exception as error:  # noqa: BLE001 - only a shorter plan needs them
             _log.debug("xskip cannot tell which files match wholly: %r", error)
             return None
@@ -245,7 +250,7 @@ def _packed(result: PruneResult, token: int, needed: frozenset[Requirement], fac
     if not result.counts and facts is None:
         return None
     partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
-    uses_partitions = partitions > 0 or (facts is not None and facts.uses_partitions)
+    uses_partitions = partitions > 0 or (facts is not None and facts.depends_on_partitions)
     sections = {Section.SKIP: Answer.bits(result.skip), **({} if facts is None else facts.sections)}
     return Answer(token, len(needed) - partitions, uses_partitions, sections).to_bytes()
 

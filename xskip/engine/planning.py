@@ -12,23 +12,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import Mask
+from xskip.clauses.clause import Clause, Mask
 from xskip.engine.decision import Evidence
 from xskip.engine.selection import collect_evaluations
 from xskip.expressions.evaluate import sort_key, to_mask
 from xskip.expressions.operands import Column
-from xskip.expressions.predicate import Predicate
+from xskip.expressions.predicate import And, Predicate
 from xskip.indexes.file_bounds import bounds_of_files
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import MetadataTable, PartitionKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
 from xskip.protocol.packed_values import Packed, pack
-from xskip.pruning.complement import complement_clause, wholly
-from xskip.pruning.prune import requirements
+from xskip.pruning.complement import complement_clause, with_recorded_nulls
+from xskip.pruning.prune import prune, requirements
+from xskip.pruning.translate import translate
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["ColumnFacts", "FileFacts", "column_facts", "file_facts"]
+__all__ = ["ColumnFacts", "FileFacts", "PredicateFacts", "column_facts", "file_facts", "predicate_facts"]
 
 _UNKNOWN = -1
 _Files = TypeVar("_Files", MetadataTable, FileCounts)
@@ -48,6 +49,23 @@ class ColumnFacts:
     def to_bytes(self) -> bytes:
         """Return the column's part of the section."""
         return b"".join((Answer.integers(self.nulls.to_numpy()), *map(_bounds_bytes, (self.low, self.high))))
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateFacts:
+    """The facts about a predicate in the files that are left."""
+
+    predicate: Predicate
+    #: True for each file that certainly has no row that satisfies the predicate.
+    none: Mask
+    #: True for each file all of whose rows satisfy the predicate for certain.
+    whole: Mask
+    #: Whether both hold only for files with the partition values of the snapshot.
+    uses_partitions: bool
+
+    def to_bytes(self) -> bytes:
+        """Return the predicate's part of the section."""
+        return Answer.bits(self.none) + Answer.bits(self.whole)
 
 
 def _bounds_bytes(side: Packed) -> bytes:
@@ -70,13 +88,27 @@ class FileFacts:
     #: Whether ``whole`` holds only for files with the partition values of the snapshot.
     uses_partitions: bool
     columns: tuple[ColumnFacts, ...] = ()
+    predicates: tuple[PredicateFacts, ...] = ()
+
+    @property
+    def depends_on_partitions(self) -> bool:
+        """Return whether the facts hold only for files with the partition values of the snapshot."""
+        return self.uses_partitions or any(each.uses_partitions for each in self.predicates)
+
+    @property
+    def all_conditions(self) -> Predicate:
+        """Return a predicate with all conditions and predicates that the facts are about."""
+        return And((self.conditions, *(each.predicate for each in self.predicates)))
 
     @property
     def sections(self) -> Mapping[Section, bytes]:
         """Return the sections of the answer."""
         rows = Answer.integers(self.rows.to_numpy())
         columns = b"".join(column.to_bytes() for column in self.columns)
-        return {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows, Section.COLUMNS: columns}
+        sections = {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows, Section.COLUMNS: columns}
+        if self.predicates:
+            sections[Section.PREDICATES] = b"".join(predicate.to_bytes() for predicate in self.predicates)
+        return sections
 
 
 def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, skip: Mask) -> FileFacts:
@@ -85,15 +117,38 @@ def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, sk
     ``evidence`` is that of the decision about the filters, which rules out the files at which ``skip`` is True.
     """
     clause = complement_clause(conditions, evidence.selection.catalog)
-    needed = requirements(clause)
     left = pa.array(np.flatnonzero(~skip)) if skip.any() else None
-    counts = _take(snapshot.counts(), left).plausible()
-    table = replace(_take(snapshot.load_proven(needed, evidence.profile), left), counts=counts)
-    functions = evidence.functions
-    functions.evaluate(collect_evaluations(clause, table, functions))
-    whole = wholly(clause, table) & to_mask(counts.rows.is_valid())
-    uses_partitions = any(isinstance(need, PartitionKey) for need in needed)
-    return FileFacts(conditions, left, whole, pc.fill_null(counts.rows, _UNKNOWN), uses_partitions)
+    rows = _take(snapshot.counts(), left).plausible().rows
+    whole = _ruled_out(clause, evidence, snapshot, left) & to_mask(rows.is_valid())
+    return FileFacts(conditions, left, whole, pc.fill_null(rows, _UNKNOWN), _uses_partitions(clause))
+
+
+def predicate_facts(
+    predicates: Iterable[Predicate], evidence: Evidence, snapshot: Snapshot, facts: FileFacts
+) -> tuple[PredicateFacts, ...]:
+    """Return of each predicate in which of the files that are left no row, and in which all rows satisfy it."""
+    catalog = evidence.selection.catalog
+    found = []
+    for predicate in predicates:
+        clauses = with_recorded_nulls(translate(predicate, catalog), catalog), complement_clause(predicate, catalog)
+        none, whole = (_ruled_out(clause, evidence, snapshot, facts.left) for clause in clauses)
+        # statistics that rule out every row of a file with rows contradict themselves [PRU-CO-5]
+        is_sound = ~(none & whole) | (facts.rows.to_numpy() == 0)
+        uses_partitions = any(map(_uses_partitions, clauses))
+        found.append(PredicateFacts(predicate, none & is_sound, whole & is_sound, uses_partitions))
+    return tuple(found)
+
+
+def _ruled_out(clause: Clause, evidence: Evidence, snapshot: Snapshot, left: pa.Array | None) -> Mask:
+    """Return the files that a clause rules out, among those that are left."""
+    table = _take(snapshot.load_proven(requirements(clause), evidence.profile), left)
+    table = replace(table, counts=_take(snapshot.counts(), left).plausible())
+    evidence.functions.evaluate(collect_evaluations(clause, table, evidence.functions))
+    return prune(clause, table).skip
+
+
+def _uses_partitions(clause: Clause) -> bool:
+    return any(isinstance(need, PartitionKey) for need in requirements(clause))
 
 
 def column_facts(

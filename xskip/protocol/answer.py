@@ -28,6 +28,8 @@ class Section(IntEnum):
     SIZES = 5
     #: The bounds and the numbers of NULLs of columns in the files that are left, see ``xskip.engine.planning``.
     COLUMNS = 6
+    #: For each predicate of the request two bits for each file that is left: no row satisfies it, and all rows do.
+    PREDICATES = 7
 
 
 #: The numbers of bytes of a packed integer.

@@ -43,12 +43,14 @@ class RequestError(XskipError):
 
 @dataclass(frozen=True, slots=True)
 class FactsRequest:
-    """The conditions and the columns of a planner's question about files."""
+    """The conditions, the columns and the predicates of a planner's question about files."""
 
     #: The conditions that all rows of a file that matches wholly satisfy, in the encoding of the filters.
     conditions: Sequence[Any]
     #: The columns of which the planner needs the bounds and the numbers of NULLs.
     columns: tuple[Column, ...]
+    #: The predicates of which the planner needs the files where no row, and where all rows satisfy them.
+    predicates: Sequence[Any] = ()
 
     @classmethod
     def parse(cls, members: object) -> FactsRequest | None:
@@ -57,11 +59,13 @@ class FactsRequest:
             return None
         facts = members["facts"]
         columns = (Column(tuple(path), kind) for _, path, kind in _member(facts, "columns", list))
-        return cls(_member(facts, "whole", list), tuple(columns))
+        predicates = _member(facts, "predicates", list) if "predicates" in facts else ()
+        return cls(_member(facts, "whole", list), tuple(columns), predicates)
 
     def text(self) -> str:
         """Return a text that equal requests have."""
-        return json.dumps((self.conditions, [(column.path, column.type) for column in self.columns]))
+        columns = [(column.path, column.type) for column in self.columns]
+        return json.dumps((self.conditions, columns, list(self.predicates)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from xskip.expressions.predicate import (
 from xskip.metadata.table import MetadataTable
 from xskip.pruning.translate import IndexCatalog, translate
 
-__all__ = ["complement", "complement_clause", "matching_wholly", "wholly"]
+__all__ = ["complement", "complement_clause", "matching_wholly", "with_recorded_nulls"]
 
 
 def complement(predicate: Predicate) -> Predicate:
@@ -82,7 +82,12 @@ def _null_tests(operands: Iterable[Operand]) -> Iterator[Predicate]:
 
 
 def complement_clause(predicate: Predicate, catalog: IndexCatalog) -> Clause:
-    """Return the clause of the complement, in which recorded numbers of NULLs stand for missing indexes [PRU-CO-4]."""
+    """Return the clause of the complement, in which recorded numbers of NULLs stand for missing indexes."""
+    return with_recorded_nulls(translate(complement(predicate), catalog), catalog)
+
+
+def with_recorded_nulls(clause: Clause, catalog: IndexCatalog) -> Clause:
+    """Return a clause in which recorded numbers of NULLs stand for missing indexes [PRU-CO-4]."""
 
     def change(leaf: IndexClause | Undetermined) -> Clause:
         match leaf:
@@ -92,14 +97,10 @@ def complement_clause(predicate: Predicate, catalog: IndexCatalog) -> Clause:
             case _:
                 return leaf
 
-    return map_leaves(translate(complement(predicate), catalog), change)
+    return map_leaves(clause, change)
 
 
 def matching_wholly(predicate: Predicate, catalog: IndexCatalog, table: MetadataTable) -> Mask:
     """Return the files all of whose rows satisfy a predicate for certain: True for each such file [PRU-CO-3]."""
-    return wholly(complement_clause(predicate, catalog), table)
-
-
-def wholly(clause: Clause, table: MetadataTable) -> Mask:
-    """Return the files that a :func:`complement_clause` rules out: all of their rows satisfy the predicate."""
+    clause = complement_clause(predicate, catalog)
     return is_false(evaluate(clause, table, np.full(len(table), True), Trace()))

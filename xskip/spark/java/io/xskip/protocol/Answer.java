@@ -22,6 +22,9 @@ public final class Answer {
   /** The bounds and the numbers of NULLs of columns in the files that are left. */
   private static final int COLUMNS = 6;
 
+  /** For each predicate a bit for each file that is left, for "no row", and another for "all". */
+  private static final int PREDICATES = 7;
+
   /** The number of rows of a file for which the metadata have none. */
   public static final long UNKNOWN_ROWS = -1;
 
@@ -35,12 +38,14 @@ public final class Answer {
   private final ByteBuffer buffer;
   private final int skipStart;
   private final int wholeStart;
+  private final int predicatesStart;
 
   private Answer(byte[] bytes) {
     this.bytes = bytes;
     buffer = bytes == null ? null : ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     skipStart = isPresent() ? start(SKIP) : -1;
     wholeStart = isPresent() ? start(WHOLE) : -1;
+    predicatesStart = isPresent() ? start(PREDICATES) : -1;
   }
 
   /** Parses the bytes of Python; null keeps all files. */
@@ -134,6 +139,25 @@ public final class Answer {
   /** Returns whether all rows of a file that is left satisfy the conditions. */
   public boolean isWhole(int position) {
     return Bytes.isSet(bytes, wholeStart, position);
+  }
+
+  /** Returns whether all rows of one of the files that are left satisfy a predicate. */
+  public boolean matchesWholly(int position, int predicate, int left) {
+    return isSet(2 * predicate + 1, position, left);
+  }
+
+  /** Returns whether no row of one of the files that are left satisfies a predicate. */
+  public boolean matchesNowhere(int position, int predicate, int left) {
+    return isSet(2 * predicate, position, left);
+  }
+
+  /** Returns a bit of one of the masks of the predicates; false if the answer does not have it. */
+  private boolean isSet(int mask, int position, int left) {
+    int length = (left + 7) / 8;
+    boolean isThere =
+        predicatesStart >= 0
+            && (mask + 1) * (long) length <= buffer.getInt(predicatesStart - Integer.BYTES);
+    return isThere && Bytes.isSet(bytes, predicatesStart + mask * length, position);
   }
 
   /** Returns the section of the columns, or an empty buffer. */

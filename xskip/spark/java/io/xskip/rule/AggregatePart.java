@@ -23,9 +23,11 @@ import scala.math.Ordering;
 /** An aggregate over the files of which the metadata know enough. */
 abstract class AggregatePart {
   private final AggregateExpression aggregate;
+  private final AggregateOperand operand;
 
-  AggregatePart(AggregateExpression aggregate) {
+  AggregatePart(AggregateExpression aggregate, AggregateOperand operand) {
     this.aggregate = aggregate;
+    this.operand = operand;
   }
 
   /** Returns the aggregate of the plan. */
@@ -33,11 +35,30 @@ abstract class AggregatePart {
     return aggregate;
   }
 
+  AggregateOperand operand() {
+    return operand;
+  }
+
+  /** Returns the same aggregate over no file. */
+  abstract AggregatePart empty();
+
   /** Returns whether the metadata of a file, all of whose rows count, decide the aggregate. */
-  abstract boolean isKnown(FileFacts files, ColumnFacts[] facts, int position);
+  final boolean isKnown(FileFacts files, ColumnFacts[] facts, int position) {
+    return isKnown(operand.in(files, position), files, facts, position);
+  }
 
   /** Adds a file for which {@link #isKnown} is true. */
-  abstract void add(FileFacts files, ColumnFacts[] facts, int position);
+  final void add(FileFacts files, ColumnFacts[] facts, int position) {
+    add(operand.in(files, position), files, facts, position);
+  }
+
+  /** Returns whether the metadata of a file decide the aggregate of an operand. */
+  protected abstract boolean isKnown(
+      AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position);
+
+  /** Adds the operand in a file. */
+  protected abstract void add(
+      AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position);
 
   /** Returns the aggregate over the added files, in Catalyst's form. */
   abstract Object value();
@@ -48,22 +69,38 @@ abstract class AggregatePart {
   /** Returns the aggregate over all files of a column with aggregates over some files each. */
   abstract Expression merged(Expression column);
 
-  /** The number of rows. */
-  static class Rows extends AggregatePart {
-    protected long count = 0;
+  private static Expression orZero(Expression sum) {
+    Expression[] both = {sum, number(0)};
+    return new Coalesce((Seq<Expression>) Scala.seq(Arrays.asList(both)));
+  }
 
-    Rows(AggregateExpression aggregate) {
-      super(aggregate);
+  private static Literal number(long value) {
+    return new Literal(Long.valueOf(value), LongType$.MODULE$);
+  }
+
+  /** The number of values other than NULL. */
+  static final class Count extends AggregatePart {
+    private long count = 0;
+
+    Count(AggregateExpression aggregate, AggregateOperand operand) {
+      super(aggregate, operand);
     }
 
     @Override
-    boolean isKnown(FileFacts files, ColumnFacts[] facts, int position) {
-      return true; // the number of rows of a file that matches wholly is known
+    AggregatePart empty() {
+      return new Count(aggregate(), operand());
     }
 
     @Override
-    void add(FileFacts files, ColumnFacts[] facts, int position) {
-      count += files.rows(position);
+    protected boolean isKnown(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      return operand.values(files, facts, position) >= 0;
+    }
+
+    @Override
+    protected void add(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      count += operand.values(files, facts, position);
     }
 
     @Override
@@ -73,80 +110,107 @@ abstract class AggregatePart {
 
     @Override
     Expression combined() {
-      return new Add(aggregate(), new Literal(value(), LongType$.MODULE$));
+      return new Add(aggregate(), number(count));
     }
 
     @Override
     Expression merged(Expression column) {
-      Expression sum = new Sum(column).toAggregateExpression();
-      Expression zero = new Literal(Long.valueOf(0), LongType$.MODULE$);
-      Expression[] both = {sum, zero}; // the sum of counts is no NULL, as its type allows
-      return new Coalesce((Seq<Expression>) Scala.seq(Arrays.asList(both)));
+      // the sum of counts is no NULL, as its type allows
+      return orZero(new Sum(column).toAggregateExpression());
     }
   }
 
-  /** The number of values of a column other than NULL. */
-  static final class Values extends Rows {
-    private final int column;
-    private final int partition;
+  /** The sum of constants, such as {@code sum(CASE WHEN p THEN 1 ELSE 0 END)}. */
+  static final class Total extends AggregatePart {
+    /** A greater sum is left to Spark, which can raise an error. */
+    private static final double LIMIT = 9e18;
 
-    /** Creates the number of values of a column of the files, or of a partition column. */
-    Values(AggregateExpression aggregate, int column, int partition) {
-      super(aggregate);
-      this.column = column;
-      this.partition = partition;
+    private long total = 0;
+    private boolean hasValue = false;
+
+    Total(AggregateExpression aggregate, AggregateOperand operand) {
+      super(aggregate, operand);
     }
 
     @Override
-    boolean isKnown(FileFacts files, ColumnFacts[] facts, int position) {
-      return partition >= 0 || facts[column].nulls(files.ordinal(position)) >= 0;
+    AggregatePart empty() {
+      return new Total(aggregate(), operand());
     }
 
     @Override
-    void add(FileFacts files, ColumnFacts[] facts, int position) {
-      long rows = files.rows(position);
-      if (partition < 0) {
-        count += rows - facts[column].nulls(files.ordinal(position));
-      } else if (!files.partition(position).isNullAt(partition)) {
-        count += rows;
+    protected boolean isKnown(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      if (!(operand instanceof AggregateOperand.Constant)) {
+        return false;
       }
+      double sum = (double) total + (double) number(operand) * files.rows(position);
+      return Math.abs(sum) < LIMIT;
+    }
+
+    private static long number(AggregateOperand operand) {
+      Object value = ((AggregateOperand.Constant) operand).value();
+      return value == null ? 0 : ((Number) value).longValue();
+    }
+
+    @Override
+    protected void add(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      total += number(operand) * files.rows(position);
+      hasValue = hasValue || operand.values(files, facts, position) > 0;
+    }
+
+    @Override
+    Object value() {
+      return hasValue ? Long.valueOf(total) : null;
+    }
+
+    @Override
+    Expression combined() {
+      return hasValue
+          ? new Add(orZero(aggregate()), AggregatePart.number(total))
+          : (Expression) aggregate();
+    }
+
+    @Override
+    Expression merged(Expression column) {
+      return new Sum(column).toAggregateExpression();
     }
   }
 
-  /** The least or the greatest value of a column. */
+  /** The least or the greatest value. */
   static final class Bound extends AggregatePart {
-    private final int column;
-    private final int partition;
     private final DataType type;
     private final boolean isLeast;
     private final Ordering<Object> order;
     private Object bound = null;
 
-    /** Creates a bound of a column of the files, or of a partition column. */
-    Bound(AggregateExpression aggregate, int column, int partition, DataType type) {
-      super(aggregate);
-      this.column = column;
-      this.partition = partition;
+    /**
+     * Creates a bound.
+     *
+     * @param type the type of the operand, which has an order
+     */
+    Bound(AggregateExpression aggregate, AggregateOperand operand, DataType type) {
+      super(aggregate, operand);
       this.type = type;
       isLeast = aggregate.aggregateFunction() instanceof Min;
       order = (Ordering<Object>) TypeUtils$.MODULE$.getInterpretedOrdering(type);
     }
 
     @Override
-    boolean isKnown(FileFacts files, ColumnFacts[] facts, int position) {
-      int ordinal = files.ordinal(position);
-      return partition >= 0 || facts[column].isEmpty(ordinal) || facts[column].isExact(ordinal);
+    AggregatePart empty() {
+      return new Bound(aggregate(), operand(), type);
     }
 
     @Override
-    void add(FileFacts files, ColumnFacts[] facts, int position) {
-      Object value;
-      if (partition >= 0) {
-        value = files.rows(position) == 0 ? null : files.partition(position).get(partition, type);
-      } else {
-        int ordinal = files.ordinal(position);
-        value = isLeast ? facts[column].low(ordinal) : facts[column].high(ordinal);
-      }
+    protected boolean isKnown(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      return operand.hasBounds(files, facts, position);
+    }
+
+    @Override
+    protected void add(
+        AggregateOperand operand, FileFacts files, ColumnFacts[] facts, int position) {
+      Object value = operand.bound(files, facts, position, isLeast);
       if (value == null) {
         return;
       }
@@ -162,13 +226,6 @@ abstract class AggregatePart {
     }
 
     @Override
-    Expression merged(Expression column) {
-      return isLeast
-          ? new Min(column).toAggregateExpression()
-          : new Max(column).toAggregateExpression();
-    }
-
-    @Override
     Expression combined() {
       if (bound == null) {
         return aggregate();
@@ -176,6 +233,13 @@ abstract class AggregatePart {
       Expression[] both = {aggregate(), new Literal(bound, type)};
       Seq<Expression> arguments = (Seq<Expression>) Scala.seq(Arrays.asList(both));
       return isLeast ? new Least(arguments) : new Greatest(arguments);
+    }
+
+    @Override
+    Expression merged(Expression column) {
+      return isLeast
+          ? new Min(column).toAggregateExpression()
+          : new Max(column).toAggregateExpression();
     }
   }
 }

@@ -5,77 +5,78 @@ import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
+import org.apache.spark.sql.types.IntegralType;
 
 /** The aggregates of a plan node, as sums and bounds of what is known of single files. */
 final class AggregateParts extends FileSums {
-  private final RelationChain chain;
+  private final AggregateOperands operands;
   private final List<AggregatePart> parts = new ArrayList<>();
 
-  private final FactColumns columns;
-
-  private AggregateParts(RelationChain chain, FactColumns columns) {
-    this.chain = chain;
-    this.columns = columns;
+  private AggregateParts(AggregateOperands operands) {
+    this.operands = operands;
   }
 
   /**
    * Returns the aggregates in expressions, or null if one of them needs the rows.
    *
-   * @param columns gets the columns of the files that the aggregates need
+   * @param operands gets the columns and the predicates that the aggregates need
    */
-  static AggregateParts of(List<Expression> expressions, RelationChain chain, FactColumns columns) {
-    AggregateParts parts = new AggregateParts(chain, columns);
+  static AggregateParts of(List<Expression> expressions, AggregateOperands operands)
+      throws Exception {
+    AggregateParts parts = new AggregateParts(operands);
     for (Expression expression : expressions) {
       for (Expression node : ExpressionTree.nodes(expression)) {
-        if (node instanceof AggregateExpression && !parts.add((AggregateExpression) node)) {
-          return null;
+        if (node instanceof AggregateExpression) {
+          AggregatePart part = part((AggregateExpression) node, operands);
+          if (part == null || !part.operand().isKnowable()) {
+            return null;
+          }
+          parts.parts.add(part);
         }
       }
     }
     return parts;
   }
 
-  private boolean add(AggregateExpression aggregate) {
+  private static AggregatePart part(AggregateExpression aggregate, AggregateOperands operands)
+      throws Exception {
     AggregateFunction function = aggregate.aggregateFunction();
-    if (aggregate.isDistinct() || aggregate.filter().isDefined() || !isKnown(function)) {
-      return false;
+    if (aggregate.isDistinct() || function.children().length() != 1) {
+      return null;
     }
+    Class<?> type = function.getClass();
     Expression child = (Expression) function.children().head();
-    if (function instanceof Count && child instanceof Literal) {
-      parts.add(new AggregatePart.Rows(aggregate));
-      return ((Literal) child).value() != null;
+    AggregateOperand operand = operands.operand(child, aggregate.filter());
+    if (type == Count.class) {
+      return new AggregatePart.Count(aggregate, operand);
     }
-    Attribute column = chain.column(child);
-    if (column == null || !(function instanceof Count || ExactColumns.contain(column))) {
-      return false;
+    if (type == Sum.class && child.dataType() instanceof IntegralType) {
+      return new AggregatePart.Total(aggregate, operand);
     }
-    int partition = chain.partition(column);
-    int position = partition < 0 ? columns.position(column) : -1;
-    parts.add(
-        function instanceof Count
-            ? new AggregatePart.Values(aggregate, position, partition)
-            : new AggregatePart.Bound(aggregate, position, partition, column.dataType()));
-    return true;
+    return (type == Min.class || type == Max.class) && ExactColumns.haveType(child.dataType())
+        ? new AggregatePart.Bound(aggregate, operand, child.dataType())
+        : null;
   }
 
-  private static boolean isKnown(AggregateFunction function) {
-    return function.children().length() == 1
-        && (function.getClass() == Count.class
-            || function.getClass() == Min.class
-            || function.getClass() == Max.class);
+  /** Returns the same aggregates over no file. */
+  AggregateParts empty() {
+    AggregateParts empty = new AggregateParts(operands);
+    for (AggregatePart part : parts) {
+      empty.parts.add(part.empty());
+    }
+    return empty;
   }
 
   @Override
-  FactColumns columns() {
-    return columns;
+  AggregateOperands operands() {
+    return operands;
   }
 
   @Override

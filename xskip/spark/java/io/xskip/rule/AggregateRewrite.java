@@ -27,7 +27,7 @@ final class AggregateRewrite implements Rewrite {
   public LogicalPlan rewrite(LogicalPlan node) throws Exception {
     Aggregate aggregate = (Aggregate) node;
     RelationChain chain = RelationChain.of(aggregate.child());
-    AggregateParts parts = AggregateParts.of(results(aggregate), chain, new FactColumns());
+    AggregateParts parts = AggregateParts.of(results(aggregate), new AggregateOperands(chain));
     FileSelection others = parts == null || parts.all().isEmpty() ? null : parts.addFiles(chain);
     if (others == null || others.count() == others.listed()) {
       return node;

@@ -3,6 +3,7 @@ package io.xskip.rule;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.types.DataType;
 
 /** The columns whose values have the order and the form in which metadata keep their bounds. */
 final class ExactColumns {
@@ -29,8 +30,11 @@ final class ExactColumns {
   private ExactColumns() {}
 
   static boolean contain(Attribute column) {
-    String type = column.dataType().catalogString();
-    return (TYPES.contains(type) || type.startsWith(DECIMAL))
-        && !column.metadata().contains(CHAR_TYPE);
+    return haveType(column.dataType()) && !column.metadata().contains(CHAR_TYPE);
+  }
+
+  static boolean haveType(DataType type) {
+    String name = type.catalogString();
+    return TYPES.contains(name) || name.startsWith(DECIMAL);
   }
 }

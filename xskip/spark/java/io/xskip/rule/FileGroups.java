@@ -19,35 +19,28 @@ import scala.collection.immutable.Seq;
 
 /** The groups of files with one value of each key, and the aggregates of each group. */
 final class FileGroups extends FileSums {
-  private final Aggregate aggregate;
-  private final RelationChain chain;
-
   private final FileKeys keys;
   private final AggregateParts first;
   private final Map<List<Object>, AggregateParts> groups = new LinkedHashMap<>();
 
-  private FileGroups(
-      Aggregate aggregate, RelationChain chain, FileKeys keys, AggregateParts first) {
-    this.aggregate = aggregate;
-    this.chain = chain;
+  private FileGroups(FileKeys keys, AggregateParts first) {
     this.keys = keys;
     this.first = first;
   }
 
   /** Returns no groups yet, or null if the aggregation needs the rows. */
-  static FileGroups of(Aggregate aggregate, RelationChain chain) {
-    FactColumns columns = new FactColumns();
-    FileKeys keys = FileKeys.of(Scala.list(aggregate.groupingExpressions()), chain, columns);
+  static FileGroups of(Aggregate aggregate, RelationChain chain) throws Exception {
+    AggregateOperands operands = new AggregateOperands(chain);
+    FileKeys keys =
+        FileKeys.of(Scala.list(aggregate.groupingExpressions()), chain, operands.columns());
     AggregateParts parts =
-        keys == null
-            ? null
-            : AggregateParts.of(AggregateRewrite.results(aggregate), chain, columns);
-    return parts == null ? null : new FileGroups(aggregate, chain, keys, parts);
+        keys == null ? null : AggregateParts.of(AggregateRewrite.results(aggregate), operands);
+    return parts == null ? null : new FileGroups(keys, parts);
   }
 
   @Override
-  FactColumns columns() {
-    return first.columns();
+  AggregateOperands operands() {
+    return first.operands();
   }
 
   /** Returns the aggregates, of no group. */
@@ -66,7 +59,7 @@ final class FileGroups extends FileSums {
     }
     AggregateParts parts = (AggregateParts) groups.get(group);
     if (parts == null) {
-      parts = AggregateParts.of(AggregateRewrite.results(aggregate), chain, first.columns());
+      parts = first.empty();
       if (!parts.addFile(files, facts, position)) {
         return false;
       }

@@ -12,8 +12,8 @@ abstract class FileSums {
   /** The name of the rewrites in reports. */
   private static final String NAME = "aggregate";
 
-  /** Returns the columns of which the bounds and the numbers of NULLs are needed. */
-  abstract FactColumns columns();
+  /** Returns the operands with the columns and the predicates of the question. */
+  abstract AggregateOperands operands();
 
   /** Adds a file all of whose rows count; returns false if its metadata do not know enough. */
   abstract boolean addFile(FileFacts files, ColumnFacts[] facts, int position);
@@ -28,13 +28,14 @@ abstract class FileSums {
     if (conditions == null) {
       return null;
     }
-    FactsQuestion question = new FactsQuestion(conditions, columns().all());
+    FactsQuestion question =
+        new FactsQuestion(conditions, operands().columns().all(), operands().predicates().all());
     FileFacts files = chain.facts(question);
     if (files == null) {
       return null;
     }
     FileSelection others = new FileSelection(NAME, question, files.count(), true);
-    ColumnFacts[] facts = columns().facts(files);
+    ColumnFacts[] facts = operands().columns().facts(files);
     for (int i = 0; i < files.count(); i++) {
       if (!files.isWhole(i) || !addFile(files, facts, i)) {
         others.add(files, i);

@@ -1,6 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.catalyst.NodeReplacement;
+import io.xskip.catalyst.NodeRewriter;
 import io.xskip.catalyst.Subqueries;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
@@ -125,13 +126,42 @@ final class RelationChain {
 
   /** Returns the column that a projection returns as an output, or null if it is none. */
   static Attribute source(List<NamedExpression> projection, Attribute output) {
+    Expression source = sourceExpression(projection, output);
+    return source instanceof Attribute ? (Attribute) source : null;
+  }
+
+  /** Returns the expression that a projection returns as an output, or null. */
+  static Expression sourceExpression(List<NamedExpression> projection, Attribute output) {
     for (NamedExpression named : projection) {
       if (named.exprId().equals(output.exprId())) {
-        Expression source = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
-        return source instanceof Attribute ? (Attribute) source : null;
+        return named instanceof Alias ? ((Alias) named).child() : (Expression) named;
       }
     }
     return null;
+  }
+
+  /** Returns an expression on outputs of the chain as one on the columns of the relation. */
+  Expression onRelation(Expression expression) {
+    return (Expression) expression.transformUp(new OutputReplacement(output));
+  }
+
+  /** Replaces outputs of a projection by the expressions that it returns. */
+  private static final class OutputReplacement extends NodeRewriter<Expression> {
+    private final List<NamedExpression> projection;
+
+    OutputReplacement(List<NamedExpression> projection) {
+      this.projection = projection;
+    }
+
+    @Override
+    protected boolean matches(Object node) {
+      return node instanceof Attribute && sourceExpression(projection, (Attribute) node) != null;
+    }
+
+    @Override
+    protected Object rewrite(Object node) {
+      return sourceExpression(projection, (Attribute) node);
+    }
   }
 
   /** Returns the position of a column among the partition columns, or -1. */

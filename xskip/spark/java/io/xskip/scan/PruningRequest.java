@@ -93,6 +93,7 @@ public final class PruningRequest {
       json.writeObjectFieldStart("facts");
       writeExpressions(json, "whole", question.conditions());
       writeExpressions(json, "columns", question.columns());
+      writeExpressions(json, "predicates", question.predicates());
       json.writeEndObject();
     }
     json.writeEndObject();

@@ -94,6 +94,18 @@ public final class FileFacts {
     return ordinals[position] != FileOrdinals.UNKNOWN && answer.isWhole(ordinals[position]);
   }
 
+  /** Returns whether all rows of a file certainly satisfy a predicate of the question. */
+  public boolean matchesWholly(int position, int predicate) {
+    return ordinals[position] != FileOrdinals.UNKNOWN
+        && answer.matchesWholly(ordinals[position], predicate, rows.length);
+  }
+
+  /** Returns whether a file certainly has no row that satisfies a predicate of the question. */
+  public boolean matchesNowhere(int position, int predicate) {
+    return ordinals[position] != FileOrdinals.UNKNOWN
+        && answer.matchesNowhere(ordinals[position], predicate, rows.length);
+  }
+
   /** Returns the number of rows of a file, or {@link Answer#UNKNOWN_ROWS}. */
   public long rows(int position) {
     return ordinals[position] == FileOrdinals.UNKNOWN
