@@ -22,8 +22,8 @@ def write_star(spark: SparkSession, home: Path, fmt: str) -> None:
     write_once(spark, home / "days", "k int, name string, g int", _DAYS, fmt)
 
 
-def read_star(spark: SparkSession, query: str) -> list[int]:
-    """Assert that a query has the same rows without xskip, and return how many files the scans of the facts read."""
+def read_star(spark: SparkSession, query: str, dataset: str = "facts") -> list[int]:
+    """Assert that a query has the same rows without xskip, and return how many files the scans of a dataset read."""
     frame = spark.sql(query)
     rows = sorted(map(repr, frame.collect()))
     report = xskip.last_report(spark)
@@ -34,4 +34,4 @@ def read_star(spark: SparkSession, query: str) -> list[int]:
     finally:
         xskip.enable(spark)
     assert report is not None
-    return [scan.kept - scan.pruned for scan in report.scans if scan.dataset.endswith("facts")]
+    return [scan.kept - scan.pruned for scan in report.scans if scan.dataset.endswith(dataset)]

@@ -21,7 +21,7 @@ final class JoinPruning extends FilePruning {
   private static final long serialVersionUID = 1L;
 
   /** The number of keys above which only the least and the greatest key count. */
-  private static final int MAX_KEYS = 1000;
+  private static final int MAX_KEYS = 10_000;
 
   private final transient Attribute key;
 

@@ -2,17 +2,22 @@ package io.xskip.rule;
 
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import scala.collection.immutable.Seq;
 
 /** A side of a join: filters that tell its files by the keys of the other side. */
@@ -74,11 +79,17 @@ final class JoinSide {
     if (!plan.deterministic()) { // such as numbers of rows, which depend on the files that are read
       return plan;
     }
+    if (plan instanceof Union) {
+      return pruneBranches((Union) plan, key, keys);
+    }
     if (plan instanceof Project) {
       child = ((Project) plan).child();
       below = RelationChain.source(Scala.list(((Project) plan).projectList()), key);
     } else if (plan instanceof Filter) {
       child = ((Filter) plan).child();
+    } else if (plan instanceof Aggregate) {
+      child = ((Aggregate) plan).child();
+      below = groupKey((Aggregate) plan, key);
     } else if (plan instanceof Join) {
       child = sideOf((Join) plan, key);
     }
@@ -87,6 +98,38 @@ final class JoinSide {
     }
     LogicalPlan pruned = prune(child, below, keys);
     return pruned == child ? plan : (LogicalPlan) SparkCompat.exchange(plan, child, pruned);
+  }
+
+  /** Returns the column by which an aggregation groups its rows for a result, or null. */
+  private static Attribute groupKey(Aggregate aggregate, Attribute result) {
+    List<NamedExpression> results = Scala.list(aggregate.aggregateExpressions());
+    Attribute column = RelationChain.source(results, result);
+    for (Expression key : Scala.list(aggregate.groupingExpressions())) {
+      if (column != null && key.semanticEquals(column)) {
+        return column;
+      }
+    }
+    return null;
+  }
+
+  private LogicalPlan pruneBranches(Union union, Attribute key, OtherSide keys) throws Exception {
+    int position = 0;
+    for (Attribute column : Scala.list(union.output())) {
+      if (column.exprId().equals(key.exprId())) {
+        break;
+      }
+      position++;
+    }
+    if (position == union.output().length()) {
+      return union;
+    }
+    List<LogicalPlan> branches = new ArrayList<>();
+    for (LogicalPlan branch : Scala.list(union.children())) {
+      branches.add(prune(branch, (Attribute) branch.output().apply(position), keys));
+    }
+    return branches.equals(Scala.list(union.children()))
+        ? union
+        : (LogicalPlan) union.withNewChildren((Seq<LogicalPlan>) Scala.seq(branches));
   }
 
   /** Returns the side of a join whose rows without a key of the outer join can be left out. */
