@@ -12,6 +12,7 @@ import xskip
 from tests.e2e.star import read_star
 from tests.effort import cases
 from tests.helpers import index, write_once
+from tests.plans.measure import measure
 from xskip import MinMax
 from xskip.spark.bridge.gateway import hook_of
 
@@ -106,6 +107,51 @@ def test_datasets_that_occur_twice(spark: SparkSession, star_views: None) -> Non
     )
     plan = str(spark.sql(query)._jdf.queryExecution().executedPlan().toString())
     assert "__xskip_file" not in plan
+    read_star(spark, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("select a.v, b.v w from {x} a join {y} b on a.m = b.m", [1, 1]),
+        ("select v, k from {x} union all select v, k from {y}", [1, 1]),
+        ("select v from {x} where m = (select max(m) from f where j <> 3)", [1, 10]),
+        ("select x.v from {x} x join {y} y on x.k = y.k", [1, 1]),
+        ("select f.v from f join {x} x on f.k = x.k", [1, 10]),
+        (
+            "with x as (select v, k from f where m > 5) select count(*) from x a join x b on a.v = b.v and a.k > b.k",
+            [10, 10],
+        ),
+    ],
+)
+def test_datasets_that_occur_in_several_joins(
+    spark: SparkSession, star_views: None, query: str, files: list[int]
+) -> None:
+    """[PLN-JN-2] Each occurrence is pruned by the keys of its own join."""
+    join = "(select f.* from f join d on f.k = d.k where d.name = '{}')"
+    query = query.format(x=join.format("day5"), y=join.format("day77"))
+    read_star(spark, query)
+    assert sorted(scan.files for scan in measure(spark.sql(query)).scans if scan.table == "facts") == files
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_parts_that_stay_equal(spark: SparkSession, star: tuple[str, str], adaptive: str) -> None:
+    """[PLN-JN-2] Spark reads equal parts of a plan once, with and without the pruning."""
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    for name, folder in (("f", "facts"), ("d", "days")):
+        spark.read.format(star[0]).load(f"{star[1]}/{folder}").createOrReplaceTempView(name)
+    join = "select f.v, count(*) c from f join d on f.k = d.k where d.name > 'day5' group by f.v"
+    query = f"with x as ({join}) select a.v, b.c from x a join x b on a.v = b.v + 1"
+    scans = {}
+    for value in ("false", "true"):
+        spark.conf.set("spark.xskip.planning.joins", value)
+        df = spark.sql(query)
+        df.collect()
+        plan = str(df._jdf.queryExecution().executedPlan().toString())
+        plan = plan.partition("== Initial Plan ==")[0]
+        scans[value] = plan.count("FileScan"), plan.count("ReusedExchange")
+    assert "__xskip_file" in plan
+    assert scans["true"][1] >= scans["false"][1] > 0
     read_star(spark, query)
 
 

@@ -31,6 +31,7 @@ final class JoinRewrite implements Rewrite {
 
   private final Occurrences occurrences;
   private final SQLConf conf;
+  private final BroadcastSizes sizes;
 
   /**
    * Creates the rewrite of a plan.
@@ -40,6 +41,7 @@ final class JoinRewrite implements Rewrite {
   JoinRewrite(Occurrences occurrences, SkippingSettings settings) throws Exception {
     this.occurrences = occurrences;
     conf = SparkCompat.conf(settings.session);
+    sizes = new BroadcastSizes(conf);
   }
 
   @Override
@@ -76,16 +78,13 @@ final class JoinRewrite implements Rewrite {
   }
 
   private JoinSide side(Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys) {
-    return new JoinSide(occurrences, keys, other, otherKeys);
+    return new JoinSide(occurrences, sizes, keys, new OtherSide(other, otherKeys, 0));
   }
 
   /** Returns whether Spark is likely to broadcast a side, and whether a filter has left part. */
   private boolean isBroadcast(LogicalPlan side) {
-    long most = conf.autoBroadcastJoinThreshold();
-    return most > 0
-        && JoinSide.isFiltered(side)
-        && !side.isStreaming()
+    return JoinSide.isFiltered(side)
         && !side.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())
-        && side.stats().sizeInBytes().longValue() <= most;
+        && sizes.contain(side);
   }
 }

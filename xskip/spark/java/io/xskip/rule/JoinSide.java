@@ -23,16 +23,21 @@ import scala.collection.immutable.Seq;
 /** A side of a join: filters that tell its files by the keys of the other side. */
 final class JoinSide {
   private final Occurrences occurrences;
+  private final BroadcastSizes sizes;
   private final Seq<Expression> keys;
-  private final LogicalPlan other;
-  private final Seq<Expression> otherKeys;
+  private final OtherSide other;
 
-  JoinSide(
-      Occurrences occurrences, Seq<Expression> keys, LogicalPlan other, Seq<Expression> otherKeys) {
+  /**
+   * Creates a side.
+   *
+   * @param occurrences the datasets in the whole plan
+   * @param other the other side, with any of its keys
+   */
+  JoinSide(Occurrences occurrences, BroadcastSizes sizes, Seq<Expression> keys, OtherSide other) {
     this.occurrences = occurrences;
+    this.sizes = sizes;
     this.keys = keys;
     this.other = other;
-    this.otherKeys = otherKeys;
   }
 
   /** Returns whether a filter of a side can leave few rows: more than tests of NULL. */
@@ -61,26 +66,37 @@ final class JoinSide {
     for (int i = 0; i < keys.length(); i++) {
       Expression key = (Expression) keys.apply(i);
       if (key instanceof Attribute) {
-        pruned = prune(pruned, (Attribute) key, new OtherSide(other, otherKeys, i));
+        pruned = prune(pruned, (Attribute) key, other.withKey(i), false);
       }
     }
     return pruned;
   }
 
-  private LogicalPlan prune(LogicalPlan plan, Attribute key, OtherSide keys) throws Exception {
+  /**
+   * Returns a plan with a filter on a relation in it, if there is one for a key.
+   *
+   * @param canBeShared whether an exchange can lie between the plan and the join
+   */
+  private LogicalPlan prune(LogicalPlan plan, Attribute key, OtherSide keys, boolean canBeShared)
+      throws Exception {
     RelationChain chain = RelationChain.of(plan);
     if (chain != null) {
       Attribute column = chain.column(key);
       boolean isUsable = column != null && column.dataType().equals(keys.key().dataType());
-      return isUsable ? withFilter(plan, chain, column, keys) : plan;
+      // Spark compares exchanges, to read equal ones once, and to prune partitions
+      boolean isAlone =
+          occurrences.isSingle(chain.files())
+              || (!canBeShared && occurrences.isOutsideOfExpressions(chain.files()));
+      return isUsable && isAlone ? withFilter(plan, chain, column, keys) : plan;
     }
     LogicalPlan child = null;
     Attribute below = key;
+    boolean hasExchange = canBeShared;
     if (!plan.deterministic()) { // such as numbers of rows, which depend on the files that are read
       return plan;
     }
     if (plan instanceof Union) {
-      return pruneBranches((Union) plan, key, keys);
+      return pruneBranches((Union) plan, key, keys, canBeShared);
     }
     if (plan instanceof Project) {
       child = ((Project) plan).child();
@@ -90,13 +106,16 @@ final class JoinSide {
     } else if (plan instanceof Aggregate) {
       child = ((Aggregate) plan).child();
       below = groupKey((Aggregate) plan, key);
+      hasExchange = true;
     } else if (plan instanceof Join) {
-      child = sideOf((Join) plan, key);
+      Join join = (Join) plan;
+      child = sideOf(join, key);
+      hasExchange |= !sizes.contain(child == join.left() ? join.right() : join.left());
     }
     if (child == null || below == null) {
       return plan;
     }
-    LogicalPlan pruned = prune(child, below, keys);
+    LogicalPlan pruned = prune(child, below, keys, hasExchange);
     return pruned == child ? plan : (LogicalPlan) SparkCompat.exchange(plan, child, pruned);
   }
 
@@ -112,7 +131,8 @@ final class JoinSide {
     return null;
   }
 
-  private LogicalPlan pruneBranches(Union union, Attribute key, OtherSide keys) throws Exception {
+  private LogicalPlan pruneBranches(Union union, Attribute key, OtherSide keys, boolean canBeShared)
+      throws Exception {
     int position = 0;
     for (Attribute column : Scala.list(union.output())) {
       if (column.exprId().equals(key.exprId())) {
@@ -125,7 +145,8 @@ final class JoinSide {
     }
     List<LogicalPlan> branches = new ArrayList<>();
     for (LogicalPlan branch : Scala.list(union.children())) {
-      branches.add(prune(branch, (Attribute) branch.output().apply(position), keys));
+      Attribute column = (Attribute) branch.output().apply(position);
+      branches.add(prune(branch, column, keys, canBeShared));
     }
     return branches.equals(Scala.list(union.children()))
         ? union
@@ -146,9 +167,7 @@ final class JoinSide {
   private LogicalPlan withFilter(
       LogicalPlan plan, RelationChain chain, Attribute column, OtherSide keys) throws Exception {
     boolean isPartition = chain.partition(column) >= 0; // Spark prunes partitions itself
-    // Spark compares the sides of joins, to read equal ones once and to prune partitions
-    boolean isSingle = occurrences.isSingle(chain.files());
-    if (isPartition || !isSingle || isFilteredBy(chain, column, keys)) {
+    if (isPartition || isFilteredBy(chain, column, keys)) {
       return plan;
     }
     NumberedRelation relation = NumberedRelation.of(chain);

@@ -14,20 +14,32 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 
 /** How often each indexed dataset occurs in a plan and in the plans of its expressions. */
 final class Occurrences {
+  private static final int PLAN = 0;
+  private static final int EXPRESSION = 1;
+  private static final int SCALAR = 2;
+
   private final Map<FileIndex, Integer> counts = new HashMap<>();
+
+  /** The occurrences in plans of expressions. */
+  private final Map<FileIndex, Integer> inExpressions = new HashMap<>();
 
   /** The occurrences in scalar subqueries that contain no other subqueries. */
   private final Map<FileIndex, Integer> inSubqueries = new HashMap<>();
 
   static Occurrences in(LogicalPlan plan) {
     Occurrences occurrences = new Occurrences();
-    occurrences.add(plan, false);
+    occurrences.add(plan, PLAN);
     return occurrences;
   }
 
   /** Returns whether a dataset occurs once, so that Spark can share no part of a plan over it. */
   boolean isSingle(FileIndex files) {
     return count(counts, files) <= 1;
+  }
+
+  /** Returns whether a dataset occurs in no plan of an expression. */
+  boolean isOutsideOfExpressions(FileIndex files) {
+    return count(inExpressions, files) == 0;
   }
 
   /**
@@ -43,13 +55,20 @@ final class Occurrences {
     return count == null ? 0 : count.intValue();
   }
 
-  private void add(LogicalPlan plan, boolean isInSubquery) {
+  private static void increase(Map<FileIndex, Integer> counts, FileIndex files) {
+    counts.put(files, Integer.valueOf(count(counts, files) + 1));
+  }
+
+  private void add(LogicalPlan plan, int place) {
     Object index = RelationChain.indexOf(plan);
     if (index instanceof SkippingIndex) {
       FileIndex files = ((SkippingIndex) index).delegate();
-      counts.put(files, Integer.valueOf(count(counts, files) + 1));
-      if (isInSubquery) {
-        inSubqueries.put(files, Integer.valueOf(count(inSubqueries, files) + 1));
+      increase(counts, files);
+      if (place != PLAN) {
+        increase(inExpressions, files);
+      }
+      if (place == SCALAR) {
+        increase(inSubqueries, files);
       }
     }
     for (Expression expression : Scala.list(plan.expressions())) {
@@ -58,7 +77,7 @@ final class Occurrences {
       }
     }
     for (LogicalPlan child : Scala.list(plan.children())) {
-      add(child, isInSubquery);
+      add(child, place);
     }
   }
 
@@ -66,7 +85,9 @@ final class Occurrences {
     Object plan = node instanceof PlanExpression ? ((PlanExpression<?>) node).plan() : null;
     if (plan instanceof LogicalPlan) {
       boolean hasSubqueries = ((LogicalPlan) plan).containsPattern(TreePattern.PLAN_EXPRESSION());
-      add((LogicalPlan) plan, node instanceof ScalarSubquery && !hasSubqueries);
+      add(
+          (LogicalPlan) plan,
+          node instanceof ScalarSubquery && !hasSubqueries ? SCALAR : EXPRESSION);
     }
   }
 }

@@ -25,6 +25,11 @@ final class OtherSide {
     this.position = position;
   }
 
+  /** Returns the side with another one of its keys. */
+  OtherSide withKey(int position) {
+    return new OtherSide(plan, keys, position);
+  }
+
   Expression key() {
     return (Expression) keys.apply(position);
   }
