@@ -21,10 +21,11 @@ from pyspark.sql import SparkSession
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.indexes.index_type import Index
 
-__all__ = ["SUITES", "create_indexes", "queries", "register", "write_tables"]
+__all__ = ["FACT_DATES", "SUITES", "create_indexes", "queries", "readable", "register", "write_tables"]
 
 SUITES = ("tpcds", "tpch")
-_FACT_DATES = {
+#: The facts of TPC-DS, and the columns with the dates by which they are loaded.
+FACT_DATES = {
     "store_sales": "ss_sold_date_sk",
     "store_returns": "sr_returned_date_sk",
     "catalog_sales": "cs_sold_date_sk",
@@ -68,7 +69,7 @@ def write_tables(root: Path, texts: dict[str, str], scale: float = 0.01, days: i
         generator = Path(sysconfig.get_path("scripts")) / "tpcgen-cli"
         command = [str(generator), suite, "parquet", "-s", str(scale), "--output-dir", str(generated)]
         subprocess.run(command, check=True, capture_output=True)
-        tables = {path.stem: _readable(pq.read_table(path)) for path in sorted(generated.glob("*.parquet"))}
+        tables = {path.stem: readable(pq.read_table(path)) for path in sorted(generated.glob("*.parquet"))}
         if suite == "tpch":
             tables = _with_kept_orders(tables, days)
         words = set(re.findall(r"\w+", " ".join(text for name, text in texts.items() if name.startswith(suite))))
@@ -77,7 +78,7 @@ def write_tables(root: Path, texts: dict[str, str], scale: float = 0.01, days: i
         shutil.rmtree(generated)
 
 
-def _readable(table: pa.Table) -> pa.Table:
+def readable(table: pa.Table) -> pa.Table:
     """Return a table whose columns have types that Spark reads and that pyarrow filters."""
     fields = [field for field in table.schema if not str(field.type).startswith(_UNSUPPORTED)]
     types = [pa.string() if field.type == pa.string_view() else field.type for field in fields]
@@ -103,7 +104,7 @@ def _is_kept(dates: pa.ChunkedArray, days: int) -> pa.ChunkedArray:
 
 
 def _write(table: pa.Table, folder: Path, name: str, days: int) -> None:
-    date = "o_orderdate" if name == "orders" else _FACT_DATES.get(name)
+    date = "o_orderdate" if name == "orders" else FACT_DATES.get(name)
     if date is None:
         folder.mkdir(parents=True)
         size = -(-table.num_rows // _FILES) if table.num_rows >= _MIN_ROWS else max(table.num_rows, 1)
@@ -128,8 +129,10 @@ def create_indexes(spark: SparkSession, root: Path, query: str | None = None) ->
     words = None if query is None else set(re.findall(r"\w+", query))
     for folder in sorted(root.glob("[!.]*/[!.]*")):
         df = spark.read.parquet(str(folder))
-        date = "o_orderdate" if folder.name == "orders" else _FACT_DATES.get(folder.name)
-        columns = [field for field in df.schema if field.name != date and (words is None or field.name in words)]
+        partitions = {path.name.partition("=")[0] for path in folder.glob("*=*")}
+        columns = [
+            field for field in df.schema if field.name not in partitions and (words is None or field.name in words)
+        ]
         indexes: list[Index] = [MinMax(field.name) for field in columns]
         indexes += [ValueList(field.name) for field in columns if field.dataType.simpleString() == "string"]
         SkippingIndex.for_path(spark, str(folder)).create(indexes)
