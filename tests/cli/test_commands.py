@@ -275,7 +275,7 @@ def test_an_interruption_of_exec_has_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text(
         "import sys\n"
         "from xskip.cli import main\n"
-        "main.make_parser = lambda: exec('raise KeyboardInterrupt')\n"
+        "main.make_parser = lambda _: exec('raise KeyboardInterrupt')\n"
         "sys.exit(main.main([]))\n"
     )
     run = [sys.executable, "-m", "interrupted"]

@@ -65,7 +65,7 @@ class Command:
 
 
 def _completion(arguments: argparse.Namespace) -> int:
-    print(script(arguments.shell, arguments.parser))
+    print(script(arguments.shell, arguments.make_parser()))
     return 0
 
 

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -96,6 +95,8 @@ def _end_children() -> None:
         if sys.platform == "linux":
             listings = [each.read_text() for each in Path("/proc/self/task").glob("*/children")]
         else:
+            import subprocess
+
             listings = [subprocess.run(["pgrep", "-P", own], capture_output=True, text=True, check=False).stdout]
         for process in " ".join(listings).split():
             with suppress(ProcessLookupError):

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -51,7 +50,7 @@ def run_process() -> int:
 
 def _run(words: Sequence[str]) -> int:
     try:
-        arguments = make_parser().parse_args(words)
+        arguments = make_parser(words).parse_args(words)
         return _ended(int(arguments.run(arguments)))
     except KeyboardInterrupt:
         return _interrupted()
@@ -86,6 +85,8 @@ def _told(error: Exception, words: Sequence[str]) -> XskipError:
     from xskip.spark.bridge.java_errors import reason, spark_errors
 
     if "--verbose" in words:
+        import traceback
+
         traceback.print_exception(error)
     is_of_spark = isinstance(error, spark_errors())
     what = "Spark refuses the command" if is_of_spark else "the command failed because of an unknown error"

@@ -75,27 +75,33 @@ def _parts(match: re.Match[str]) -> dict[str, str]:
     return {name: match[name] for name in ("found", "expected") if name in match.groupdict()}
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def make_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all commands; with the words of a call, only the command of the call has its flags."""
     parser = _Parser(prog="xskip", description="Data skipping for PySpark.", epilog=_EXIT_CODES, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"xskip {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
-        _add(commands, command)
-    parser.set_defaults(parser=parser)
+        added = _add(commands, command)
+        if words is None or command.name in words[:1]:  # flags of all commands would take longer than a short command
+            _add_flags(added, command)
+    parser.set_defaults(make_parser=make_parser)
     return parser
 
 
-def _add(commands: Any, command: Command) -> None:
-    parser = commands.add_parser(
+def _add(commands: Any, command: Command) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
         command.name,
         help=command.text,
         description=f"{command.text[0].upper()}{command.text[1:]}.",
         epilog=f"example: {command.example}",
         allow_abbrev=False,
     )
+    parser.set_defaults(run=command.run)
+    return parser
+
+
+def _add_flags(parser: argparse.ArgumentParser, command: Command) -> None:
     for flag in command.flags:
         add_flag(parser, flag)
     if command.add is not None:
         command.add(parser)
-    parser.set_defaults(run=command.run)

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -253,7 +252,7 @@ def _keys_in(path: Path) -> Iterator[str]:
     return (re.split(r"[\s=:]", line.strip(), maxsplit=1)[0] for line in lines)
 
 
-class _WithoutPandas(MetaPathFinder):
+class _WithoutPandas:
     """A finder that finds no pandas, which pyarrow imports at its first array if it is installed.
 
     The import takes as long as all else of a command, and no command without Spark takes or returns data frames.
