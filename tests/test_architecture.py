@@ -15,10 +15,10 @@ PACKAGE = ROOT / "xskip"
 #: The folders of the package, and the modules at its root, lowest first: a module imports from its own folder, without
 #: cycles, and from those before it.
 LAYERS = (
-    "release", "hints", "errors", "token_text", "arrow_filters", "paths", "settings", "data_systems", "types",
-    "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning", "results", "metadatastore.legacy",
-    "metadatastore", "metadatastore.maintenance", "query_history", "protocol", "engine", "inspection", "standalone",
-    "spark",
+    "release", "hints", "errors", "token_text", "arrow_filters", "paths", "column_paths", "settings", "data_systems",
+    "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning", "results",
+    "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "query_history", "protocol", "engine",
+    "inspection", "standalone", "spark",
     "spark.bridge", "spark.catalyst", "spark.collect", "spark.quixlake", "spark.questdb", "spark.query", "indexing",
     "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip

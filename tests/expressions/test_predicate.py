@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.reference import truth
+from xskip.column_paths import join_path, split_path
 from xskip.expressions.condition_reasons import OtherReason
-from xskip.expressions.operands import Cast, Column, join_path, split_path
+from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import (
     And,
     Comparison,

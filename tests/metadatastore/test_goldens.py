@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.helpers import Counted
 from tests.metadatastore.golden_queries import frame, predicate_of
 from tests.metadatastore.samples import opened, storage_type
-from xskip.expressions.operands import split_path
+from xskip.column_paths import split_path
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import IndexCatalog, translate

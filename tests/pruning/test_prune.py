@@ -30,6 +30,7 @@ from xskip import MinMax
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
 from xskip.clauses.index_clause import ColumnClause
 from xskip.clauses.partition import PartitionClause
+from xskip.column_paths import split_path
 from xskip.expressions.condition_reasons import (
     AnotherType,
     MissingIndex,
@@ -37,7 +38,7 @@ from xskip.expressions.condition_reasons import (
     PartitionMismatch,
     UnansweredCondition,
 )
-from xskip.expressions.operands import Call, Cast, Column, split_path
+from xskip.expressions.operands import Call, Cast, Column
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,

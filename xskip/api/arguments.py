@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from xskip.column_paths import join_path, split_path
 from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean, or_none, shown
-from xskip.expressions.operands import join_path, split_path
 from xskip.hints import Argument, Phrase, Words
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION

@@ -14,18 +14,16 @@ from xskip.clauses.interval_search import any_between
 from xskip.expressions.evaluate import (
     cast_type,
     compare,
-    from_mask,
     in_type,
     literal_key,
     literal_keys,
     matches,
     prefix_end,
-    same,
     sort_key,
-    to_mask,
 )
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
+from xskip.types.masks import from_mask, same, to_mask
 
 __all__ = ["Bounds", "possible"]
 

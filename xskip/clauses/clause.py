@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.condition_reasons import Reason
-from xskip.expressions.evaluate import from_mask, same, to_mask
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf, Predicate
 from xskip.metadata.table import MetadataTable, Requirement
+from xskip.types.masks import Mask, from_mask, same, to_mask
 
 __all__ = [
     "AllOf",
@@ -42,7 +40,6 @@ __all__ = [
     "subjects",
 ]
 
-Mask = npt.NDArray[np.bool_]
 Verdicts: TypeAlias = pa.BooleanArray
 #: What a report is about: a predicate, or the text of a clause of a user's index type.
 Subject: TypeAlias = Predicate | str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,10 +12,10 @@ from xskip.expressions.evaluate import compare, sort_key
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Op
 from xskip.types.datatypes import arrow_type
+from xskip.types.masks import Mask
 
 __all__ = ["bounds_of"]
 
-Mask = npt.NDArray[np.bool_]
 #: A duration greater than the UTC offset of any time zone, in microseconds.
 _OFFSET = 19 * 3600 * 1_000_000
 

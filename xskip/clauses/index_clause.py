@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause, LeafClause, Mask, Verdicts
 from xskip.clauses.user_classes import method_errors
-from xskip.expressions.evaluate import from_mask, null_may_match
+from xskip.expressions.evaluate import null_may_match
 from xskip.expressions.predicate import Leaf
 from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.types.masks import from_mask
 
 __all__ = ["ColumnClause", "Lists", "Memo", "PartsClause", "ValuesClause", "any_in_each", "conjoin"]
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import compare, from_mask, same, to_mask
+from xskip.expressions.evaluate import compare
 from xskip.expressions.predicate import Op
+from xskip.types.masks import Mask, from_mask, same, to_mask
 
 __all__ = ["any_between"]
 
-Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _FEW, _FEW_NUMBERS = 8, 24  # the most values that are compared one by one: any keys, and integers
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from xskip.column_paths import join_path
 from xskip.expressions.condition_reasons import MissingIndex, Reason, UnansweredCondition
 from xskip.expressions.expression_sql import expression_sql
-from xskip.expressions.operands import Cast, Column, Computed, Derived, Elements, Form, Operand, column_of, join_path
+from xskip.expressions.operands import Cast, Column, Computed, Derived, Elements, Form, Operand, column_of
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,

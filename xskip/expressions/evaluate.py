@@ -10,7 +10,6 @@ from __future__ import annotations
 from decimal import Context, Decimal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,7 +31,6 @@ from xskip.types.datatypes import arrow_type
 __all__ = [
     "cast_type",
     "compare",
-    "from_mask",
     "holds",
     "in_type",
     "literal_key",
@@ -40,12 +38,9 @@ __all__ = [
     "matches",
     "null_may_match",
     "prefix_end",
-    "same",
     "sort_key",
-    "to_mask",
 ]
 
-Mask = npt.NDArray[np.bool_]
 _NAN, _NO_SIGN = pa.scalar(float("nan")), pa.scalar((1 << 63) - 1)
 _DIGITS = 18  # a decimal of this precision fits in 64 bits
 _EXACT = Context(prec=76)  # digits enough for any literal that Spark compares with a decimal
@@ -140,30 +135,6 @@ def null_may_match(leaf: Leaf) -> bool:
 def compare(op: Op, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
     """Return ``left op right`` on sort keys of one type; null where a side is null."""
     return _COMPARE[op](left, right)
-
-
-def to_mask(found: pa.BooleanArray) -> Mask:
-    """Return a NumPy mask that is True where an Arrow array is true.
-
-    >>> to_mask(pa.array([True, False, None])).tolist()
-    [True, False, False]
-    """
-    known = found.fill_null(False)
-    bits = np.frombuffer(known.buffers()[1] or b"", np.uint8)
-    mask: Mask = np.unpackbits(bits, count=known.offset + len(known), bitorder="little")[known.offset :].view(np.bool_)
-    return mask
-
-
-def from_mask(mask: Mask) -> pa.BooleanArray:
-    """Return an Arrow array without nulls that holds the values of a NumPy mask."""
-    bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
-    return pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, bits])
-
-
-def same(size: int, *, truth: bool) -> pa.BooleanArray:
-    """Return an Arrow array of ``size`` equal truth values."""
-    bits = np.full(size // 8 + 1, 0xFF if truth else 0, np.uint8)
-    return pa.BooleanArray.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
 
 
 def prefix_end(prefix: bytes) -> bytes | None:

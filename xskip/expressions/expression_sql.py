@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from xskip.expressions.operands import Form, in_backticks
+from xskip.column_paths import in_backticks
+from xskip.expressions.operands import Form
 
 __all__ = ["ExpressionSql", "expression_sql"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from xskip.expressions.operands import Column, join_path
+from xskip.column_paths import join_path
+from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Equivalent, In, Op, Or, Predicate
 
 __all__ = ["Interval", "interval_of"]

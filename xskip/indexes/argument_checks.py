@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from xskip.column_paths import split_path
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions.operands import split_path
 
 if TYPE_CHECKING:
     from xskip.indexes.index_type import Index

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import conjoin
-from xskip.expressions.operands import quoted
+from xskip.column_paths import quoted
 from xskip.expressions.predicate import Leaf
 from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_column, check_label, check_text

@@ -16,8 +16,9 @@ import pyarrow as pa
 from xskip.clauses.bounds import Bounds, possible
 from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import Lists, PartsClause, conjoin
+from xskip.column_paths import join_path, quoted
 from xskip.errors import IndexDefinitionError
-from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
+from xskip.expressions.operands import Cast, Column, column_of
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
 from xskip.indexes.accumulator import Accumulator, Input
 from xskip.indexes.argument_checks import check_at_least_one, check_column, check_label, unsupported

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, cast, get_args
 
+from xskip.column_paths import split_path
 from xskip.errors import IndexDefinitionError
-from xskip.expressions.operands import split_path
 from xskip.types.periods import PERIOD
 
 __all__ = ["NUMBER", "PathPattern", "Place", "PlaceKind"]

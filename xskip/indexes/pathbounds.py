@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause
 from xskip.errors import IndexDefinitionError
-from xskip.expressions.evaluate import from_mask, to_mask
 from xskip.expressions.predicate import Leaf
 from xskip.indexes.argument_checks import unsupported
 from xskip.indexes.base import OneColumn, Parameter
@@ -27,6 +26,7 @@ from xskip.indexes.omissions import bounds_omit
 from xskip.indexes.path_pattern import PathPattern, Place, PlaceKind
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BITS, INTEGRAL, Storage, Struct, arrow_type
+from xskip.types.masks import Mask, from_mask, to_mask
 from xskip.types.periods import instants, local_period
 
 __all__ = ["PathBounds"]
@@ -40,7 +40,6 @@ _SEPARATORS: dict[PlaceKind, str] = {"month": "-", "week": "-W", "day": "-", "ho
 _MICROSECOND = 1_000
 _DAY = 86_400_000_000
 Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

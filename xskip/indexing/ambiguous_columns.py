@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from xskip.expressions.operands import split_path
+from xskip.column_paths import split_path
 from xskip.metadata.table import IndexKey
 from xskip.spark.collect.planned_index import PlannedIndex
 

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from xskip.column_paths import in_backticks
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
-from xskip.expressions.operands import in_backticks
 from xskip.hints import Argument, Call, Words
 from xskip.indexing.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.indexing.reader import PathReader, Reader

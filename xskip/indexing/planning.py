@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xskip.clauses.user_classes import method_errors
+from xskip.column_paths import columns_in, join_path, split_path
 from xskip.errors import IndexDefinitionError, did_you_mean
-from xskip.expressions.operands import columns_in, join_path, split_path
 from xskip.indexes import Formatted, Index, index_of
 from xskip.indexing.source import Source
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import IndexDeletedError, MetadataVersionError
-from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
 from xskip.metadata.data_files import DataFiles, compare_files, count_changed
 from xskip.metadata.table import MetadataTable
@@ -18,6 +17,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexStatus
+from xskip.types.masks import to_mask
 
 __all__ = ["compare_with_files", "status_without_snapshot"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
+from xskip.column_paths import join_path, split_path
 from xskip.data_systems import DATA_SYSTEMS
-from xskip.expressions.operands import join_path, split_path
 from xskip.hints import Call, Phrase, Words
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
 from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import pyarrow as pa
 
-from xskip.expressions.operands import columns_in, split_path
+from xskip.column_paths import columns_in, split_path
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
 from xskip.types.datatypes import Opaque, Storage, arrow_type

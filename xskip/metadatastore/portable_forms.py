@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import from_mask
 from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.schema import FileSchema, IndexField
 from xskip.metadatastore.versions import VersionRules, WriteOptions
 from xskip.types.datatypes import Array, Storage
+from xskip.types.masks import from_mask
 
 __all__ = ["field_of", "is_list", "is_portable", "list_from_file", "list_to_file", "portability_of"]
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Subject, Undetermined, Verdicts, subjects
 from xskip.clauses.index_clause import PartsClause
 from xskip.expressions.condition_reasons import Cause, MissingKey, MissingStatistics, OtherReason, Reason
-from xskip.expressions.evaluate import same
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
+from xskip.types.masks import same
 
 __all__ = ["FileFindings", "Finding"]
 

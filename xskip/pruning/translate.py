@@ -12,6 +12,7 @@ from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Unde
 from xskip.clauses.file_attribute import FileClause
 from xskip.clauses.partition import PartitionClause
 from xskip.clauses.user_classes import method_errors
+from xskip.column_paths import join_path
 from xskip.expressions.condition_reasons import (
     AnotherType,
     MissingBounds,
@@ -22,18 +23,7 @@ from xskip.expressions.condition_reasons import (
     Reason,
     UnansweredCondition,
 )
-from xskip.expressions.operands import (
-    Call,
-    Cast,
-    Column,
-    Computed,
-    Derived,
-    Elements,
-    FileColumn,
-    Form,
-    column_of,
-    join_path,
-)
+from xskip.expressions.operands import Call, Cast, Column, Computed, Derived, Elements, FileColumn, Form, column_of
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,

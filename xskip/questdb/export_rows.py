@@ -8,7 +8,7 @@ from itertools import zip_longest
 from operator import or_
 from typing import TYPE_CHECKING
 
-from xskip.expressions.operands import in_backticks
+from xskip.column_paths import in_backticks
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xskip.column_paths import in_backticks
 from xskip.errors import DatasetError
-from xskip.expressions.operands import in_backticks
 from xskip.questdb.export_plan import folder_units
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import from_mask
 from xskip.indexes import MinMax
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.collect.claims import Claim
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.types.datatypes import arrow_type
+from xskip.types.masks import from_mask
 
 __all__ = ["IndexTrust", "SegmentClaims", "differing"]
 

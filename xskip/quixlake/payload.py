@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xskip.column_paths import in_backticks, split_path
 from xskip.errors import DatasetError, PredicateError, did_you_mean
-from xskip.expressions.operands import in_backticks, split_path
 from xskip.hints import Words
 from xskip.indexes import Index, OneColumn
 from xskip.quixlake.confluent import Schemas, check_schemas, framed_avro, schemas_of

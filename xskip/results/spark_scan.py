@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from xskip.column_paths import in_backticks
 from xskip.errors import ArgumentError, DatasetError, shown
-from xskip.expressions.operands import in_backticks
 from xskip.results.scan_source import ScanSource
 
 __all__ = ["ddl_of_file", "scan_spark"]

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.partition import texts_of_names
+from xskip.column_paths import join_path
 from xskip.errors import PredicateError, XskipError, did_you_mean
-from xskip.expressions.operands import join_path
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.standalone.avro_header import header_schema

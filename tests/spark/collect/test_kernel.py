@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.helpers import index as made
 from tests.helpers import metadata, write_files, write_once
-from xskip.expressions.operands import quoted
+from xskip.column_paths import quoted
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.collector import Collector

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xskip.expressions.operands import Form, columns_in
+from xskip.column_paths import columns_in
+from xskip.expressions.operands import Form
 
 __all__ = ["form_of"]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from xskip.expressions.operands import split_path
+from xskip.column_paths import split_path
 from xskip.types.datatypes import decimal_digits
 
 __all__ = ["Bounds", "FooterStatistics", "footer_statistics", "is_plain", "served_by_footers", "tail_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xskip.expressions.operands import quoted
+from xskip.column_paths import quoted
 from xskip.indexes import Index
 from xskip.indexes.accumulator import Input
 from xskip.metadata.table import IndexDefinition

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from xskip.expressions.operands import in_backticks
+from xskip.column_paths import in_backticks
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from xskip.engine.decision import Evidence, ScanTrace
 from xskip.expressions.condition_reasons import Cause
-from xskip.expressions.evaluate import to_mask
 from xskip.expressions.intervals import Interval, interval_of
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
@@ -30,6 +29,7 @@ from xskip.results.file_picture import CLASSES, FilePicture, PicturedFiles
 from xskip.results.value_texts import is_linear, value_text
 from xskip.spark.bridge.queries import ListedFiles, QueryCalls
 from xskip.types.datatypes import arrow_type
+from xskip.types.masks import to_mask
 
 __all__ = ["ScanFiles", "ScanListing"]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from xskip.column_paths import in_backticks
 from xskip.errors import UnsupportedTypeError
-from xskip.expressions.operands import in_backticks
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, column_type, keeps_values
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.snapshot import Snapshot
