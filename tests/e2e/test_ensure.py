@@ -189,7 +189,8 @@ def test_an_index_type_of_another_process_is_removed(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = index(spark, path, [MinMax("x"), Prefix("s")])
-    monkeypatch.delitem(registry._TYPES, "prefix")
+    monkeypatch.delitem(registry.BUILT_IN, "prefix")
+    monkeypatch.delitem(registry._TYPES, "prefix", raising=False)
     result = made.ensure([MinMax("x")])
     assert (result.indexes_removed, defined(made)) == (("prefix(s)",), ["minmax(x)"])
 

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from xskip.errors import IndexDefinitionError
-from xskip.indexes.index_type import Index
 from xskip.metadata.table import IndexDefinition, IndexKey
 
-__all__ = ["index_of", "keys_of_paths", "register", "registered", "type_of"]
+if TYPE_CHECKING:
+    from xskip.indexes.index_type import Index
 
+__all__ = ["BUILT_IN", "index_of", "keys_of_paths", "register", "registered", "type_of"]
+
+#: The classes of xskip's index types. The module of a class has the name of the index type, and is imported when the
+#: index type is used first.
+BUILT_IN = {
+    "minmax": "MinMax",
+    "valuelist": "ValueList",
+    "bloomfilter": "BloomFilter",
+    "nullcount": "NullCount",
+    "prefix": "Prefix",
+    "hybrid": "Hybrid",
+    "gaplist": "GapList",
+    "geobox": "GeoBox",
+    "formatted": "Formatted",
+    "tokenbloom": "TokenBloom",
+    "pathbounds": "PathBounds",
+}
+#: Those that are computed from the paths of files.
+_OF_PATHS = {"pathbounds"}
+#: The index types that have been used or registered.
 _TYPES: dict[str, type[Index]] = {}
 #: The names of columns in the metadata join the name of an index type and those of its columns by underscores.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -53,7 +75,7 @@ def register(kind: type[Index]) -> type[Index]:
             expected="letters and digits, such as 'suffix'",
         )  # fmt: skip
     # a notebook's cell that runs again defines its class anew, with the same module and name
-    known = _TYPES.get(kind.name, kind)
+    known = type_of(kind.name) or kind
     if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):
         _TYPES[kind.name] = kind
     else:
@@ -64,18 +86,20 @@ def register(kind: type[Index]) -> type[Index]:
 
 
 def registered() -> tuple[str, ...]:
-    """Return the names of all registered index types, in the order of registration."""
-    return tuple(_TYPES)
+    """Return the names of all registered index types, xskip's own first, in the order of registration."""
+    return tuple(dict.fromkeys((*BUILT_IN, *_TYPES)))
 
 
 def type_of(name: str) -> type[Index] | None:
     """Return the index type with a name, or None if no index type of this name is registered."""
+    if name not in _TYPES and name in BUILT_IN:
+        _TYPES[name] = getattr(importlib.import_module(f"xskip.indexes.{name}"), BUILT_IN[name])
     return _TYPES.get(name)
 
 
 def index_of(definition: IndexDefinition) -> Index | None:
     """Return the index that a recorded definition describes, or None for an unknown type or an invalid parameter."""
-    kind = _TYPES.get(definition.name)
+    kind = type_of(definition.name)
     if kind is None:
         return None
     try:
@@ -86,7 +110,8 @@ def index_of(definition: IndexDefinition) -> Index | None:
 
 def keys_of_paths(definitions: Iterable[IndexDefinition]) -> list[IndexKey]:
     """Return the keys of the indexes that are computed from the paths of files."""
-    indexes = ((definition.key, index_of(definition)) for definition in definitions)
+    possible = (d for d in definitions if d.name in _OF_PATHS or d.name not in BUILT_IN)
+    indexes = ((definition.key, index_of(definition)) for definition in possible)
     return [key for key, index in indexes if index is not None and index.of_paths]
 
 
