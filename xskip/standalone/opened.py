@@ -19,21 +19,19 @@ from xskip.errors import (
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.location import IndexLocation, metadata_directory
-from xskip.metadatastore.maintenance.history import history
-from xskip.metadatastore.missing_index import no_index
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.paths import check_path
-from xskip.results.advice import AdviceList
-from xskip.results.history import History
-from xskip.results.index_status import IndexDescription, IndexStatus
-from xskip.results.index_usage import DatasetUsage
 from xskip.standalone.store import Store, list_data
 
 if TYPE_CHECKING:
     import pyarrow.dataset
     from pyarrow.fs import FileSystem
 
+    from xskip.results.advice import AdviceList
     from xskip.results.file_list import FileList
+    from xskip.results.history import History
+    from xskip.results.index_status import IndexDescription, IndexStatus
+    from xskip.results.index_usage import DatasetUsage
     from xskip.standalone.file_choice import FileChoice
 
 __all__ = ["OpenedIndex", "open_index"]
@@ -70,6 +68,8 @@ class OpenedIndex:
         if snapshot is None:
             if self.store.filesystem is None and not os.path.isdir(self.store.root):
                 raise MetadataNotFoundError("there is no such directory", where=self.store.root, hint="check the path")
+            from xskip.metadatastore.missing_index import no_index  # each operation imports what only it needs
+
             raise no_index(self.store.storage, self.location)
         return snapshot
 
@@ -121,6 +121,8 @@ class OpenedIndex:
         MetadataNotFoundError
             If there is no index, or if only other programs have written it.
         """
+        from xskip.metadatastore.maintenance.history import history
+
         return history(self.store.storage, self.location)
 
     def describe(self, *, history: str | os.PathLike[str] | None = None, days: int | None = None) -> IndexDescription:
@@ -144,7 +146,7 @@ class OpenedIndex:
         MetadataNotFoundError
             If there is no index.
         """
-        from xskip.inspection.description import describe  # each operation imports what only it needs
+        from xskip.inspection.description import describe
 
         snapshot = self.snapshot
         return describe(snapshot, self.store.storage, self.location, self._usage(snapshot, history, days))
@@ -202,6 +204,8 @@ class OpenedIndex:
 
     def _usage(self, snapshot: Snapshot, location: str | os.PathLike[str] | None, days: int | None) -> DatasetUsage:
         """Return how the queries of a history have used the index; nothing without a history."""
+        from xskip.results.index_usage import DatasetUsage
+
         if location is None and days is None:
             return DatasetUsage()
         from xskip.standalone.query_history import history_without_spark, usage_in_history
