@@ -11,10 +11,11 @@ import pytest
 
 from tests.reference import CASTS, POOLS, compare, leaf_truth, to_arrow
 from xskip.expressions import evaluate
-from xskip.expressions.evaluate import literal_key, literal_keys, matches, prefix_end, sort_key
+from xskip.expressions.evaluate import matches, prefix_end
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.types.datatypes import arrow_type
+from xskip.types.sort_keys import literal_key, literal_keys, sort_key
 
 NAN = float("nan")
 INF = float("inf")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import POOLS, order, to_arrow
-from xskip.expressions.evaluate import sort_key
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Atomic, Bloom, Struct, arrow_type
+from xskip.types.sort_keys import sort_key
 
 BOUNDS = Struct((("min", "int"), ("max", "int")))
 

@@ -11,13 +11,13 @@ import pytest
 from tests.indexes.translated import translated
 from tests.reference import all_true, to_arrow
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions.evaluate import sort_key
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import MinMax, index_of
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import Struct, arrow_type
+from xskip.types.sort_keys import sort_key
 
 NAN = float("nan")
 INF = float("inf")

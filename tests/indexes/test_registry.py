@@ -29,7 +29,7 @@ def test_all_index_types_are_public_names() -> None:
     assert {getattr(xskip.indexes, name).__name__ for name in registry.BUILT_IN.values()} <= set(xskip.indexes.__all__)
     assert all(hasattr(xskip.indexes, name) for name in xskip.indexes.__all__)
     with pytest.raises(AttributeError, match=r"module 'xskip\.indexes' has no attribute 'Another'"):
-        xskip.indexes.__getattr__("Another")  # type: ignore[attr-defined]
+        xskip.indexes.__getattr__("Another")
 
 
 def test_indexes_of_paths_are_found_without_the_modules_of_the_others() -> None:

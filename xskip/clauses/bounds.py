@@ -11,19 +11,11 @@ import pyarrow.compute as pc
 
 from xskip.clauses.function_bounds import bounds_of
 from xskip.clauses.interval_search import any_between
-from xskip.expressions.evaluate import (
-    cast_type,
-    compare,
-    in_type,
-    literal_key,
-    literal_keys,
-    matches,
-    prefix_end,
-    sort_key,
-)
+from xskip.expressions.evaluate import cast_type, compare, in_type, matches, prefix_end
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.types.masks import from_mask, same, to_mask
+from xskip.types.sort_keys import literal_key, literal_keys, sort_key
 
 __all__ = ["Bounds", "possible"]
 

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import compare, sort_key
+from xskip.expressions.evaluate import compare
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Op
 from xskip.types.datatypes import arrow_type
 from xskip.types.masks import Mask
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["bounds_of"]
 

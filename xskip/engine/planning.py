@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import Clause, Mask
 from xskip.engine.decision import Evidence
 from xskip.engine.selection import collect_evaluations
-from xskip.expressions.evaluate import sort_key
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Predicate
 from xskip.indexes.file_bounds import bounds_of_files
@@ -29,6 +28,7 @@ from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import translate
 from xskip.types.datatypes import arrow_type
 from xskip.types.masks import to_mask
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["ColumnFacts", "FileFacts", "PredicateFacts", "column_facts", "file_facts", "predicate_facts"]
 

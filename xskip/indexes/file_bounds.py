@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage, Struct
 from xskip.types.masks import from_mask
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["FileBounds", "bounded_type", "bounds_of_files"]
 

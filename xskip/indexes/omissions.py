@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.index_clause import Lists
-from xskip.expressions.evaluate import sort_key
 from xskip.types import bloom_bits
 from xskip.types.masks import from_mask, to_mask
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["bounds_omit", "differ", "filters_omit", "groups_omit", "lists_omit", "values_pass"]
 

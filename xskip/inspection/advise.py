@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.inspection.candidates import Trial
 from xskip.inspection.description import cost_of
@@ -19,6 +18,7 @@ from xskip.results.advice import Advice, AdviceList
 from xskip.results.advice_texts import cost_text, period_text, use_text
 from xskip.results.index_usage import DatasetUsage
 from xskip.results.render import percentage
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["advise"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.results.index_usage import ConditionKind, ConditionUsage
 from xskip.types import bloom_bits
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["Candidate", "Collected", "MeasuredOperand", "Operand", "Trial", "measured", "share_of", "spread_of"]
 

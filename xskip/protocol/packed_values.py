@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.expressions.operands import Evaluated
 from xskip.types.datatypes import arrow_type
 from xskip.types.masks import Mask
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["Packed", "numbers_in", "pack", "parted", "unpack"]
 

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from xskip.clauses.bounds import Bounds
 from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.function_bounds import bounds_of
-from xskip.expressions.evaluate import cast_type, compare, sort_key
+from xskip.expressions.evaluate import cast_type, compare
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import ColumnComparison, Op
 from xskip.indexes.minmax import bounds_in
 from xskip.metadata.table import MetadataTable, PartitionKey, Requirement
 from xskip.types.datatypes import arrow_type
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["ColumnPairClause"]
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.expressions.intervals import Interval
 from xskip.results.value_texts import is_linear, linear_ticks, number_of, numbers_of, value_text
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["CLASSES", "MOST_ROWS", "Drawing", "FileLine", "FilePicture", "PicturedFiles", "Tick"]
 

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.dataset import Expression
 
 from xskip.clauses.clause import Mask
 from xskip.errors import PredicateError
@@ -44,7 +43,7 @@ class FileChoice:
         store: Store,
         location: IndexLocation,
         snapshot: Snapshot,
-        predicate: str | Expression,
+        predicate: str | pc.Expression,
         time_zone: str | None,
     ) -> FileChoice:
         """Choose the files; ``time_zone`` as in :func:`~xskip.standalone.opened.open_index`."""
@@ -92,7 +91,7 @@ def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileLis
 
 
 def _check_predicate(predicate: object) -> None:
-    if not isinstance(predicate, (str, Expression)):
+    if not isinstance(predicate, (str, pc.Expression)):
         raise PredicateError(
             "the predicate is neither SQL nor an expression", found=f"an object of type {type(predicate).__name__}",
             expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from xskip.data_systems import DATA_SYSTEMS, DataSystem, system_of
 from xskip.errors import (
@@ -263,6 +262,8 @@ def open_index(
     ['/.../cairo.parquet']
     """
     if time_zone is not None:
+        from zoneinfo import ZoneInfo
+
         try:
             ZoneInfo(time_zone)
         except (TypeError, KeyError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Spark's types as metadata stores them, Bloom filters over values of these types, and masks.
+"""Spark's types as metadata stores them, Bloom filters over values of these types, sort keys and masks.
 
 Entry points: :func:`~xskip.types.datatypes.arrow_type` and :mod:`xskip.types.bloom_bits`. This package imports only
 ``xskip.errors``.

@@ -6,9 +6,10 @@ import base64
 from decimal import Decimal
 from typing import Any
 
-from xskip.expressions.evaluate import compare, literal_keys
+from xskip.expressions.evaluate import compare
 from xskip.expressions.predicate import Constant, Op, Value
 from xskip.types.datatypes import INTEGRAL, decimal_digits
+from xskip.types.sort_keys import literal_keys
 
 __all__ = ["constant_of", "is_literal", "literal_value"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import sort_key
 from xskip.indexes.accumulator import Accumulator, Input
 from xskip.types.datatypes import atomic_name, element_of, to_json
+from xskip.types.sort_keys import sort_key
 
 __all__ = ["Accumulation", "Span"]
 
