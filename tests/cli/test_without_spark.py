@@ -314,14 +314,54 @@ def test_a_deleted_index_needs_spark(spark: SparkSession, tmp_path: Path) -> Non
         status(make_parser().parse_args(["status", path]))
 
 
-def test_a_process_imports_neither_pyspark_nor_pandas(dataset: str) -> None:
-    for command, given in COMMANDS.items():
-        run = [sys.executable, "-X", "importtime", "-m", "xskip", command, dataset, *given]
-        ran = subprocess.run(run, capture_output=True, text=True, check=False, cwd=ROOT)
-        imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
-        assert ran.returncode == 0
-        assert "pyarrow" in imported
-        assert not {"pyspark", "py4j", "pandas.core"} & imported
+def imported_modules(*arguments: str) -> set[str]:
+    """Return the modules that the process of a command imports."""
+    run = [sys.executable, "-X", "importtime", "-m", "xskip", *arguments]
+    ran = subprocess.run(run, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.returncode == 0
+    return {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+
+
+#: What takes as long to import as all else of a command.
+HEAVY = {
+    "pyspark",
+    "py4j",
+    "pandas.core",
+    "pyarrow.dataset",
+    "jinja2",
+    "tqdm",
+    "cachetools",
+    "cryptography",
+    "fastavro",
+}
+#: The layers that read data with Spark, those that only some commands need, and these commands.
+LAYERS_OF: dict[str, set[str]] = {
+    "xskip.spark": set(),
+    "xskip.indexing": set(),
+    "xskip.pruning": {"files"},
+    "xskip.clauses": {"files"},
+    "xskip.indexes.base": {"files"},
+    "xskip.expressions": {"files"},
+    "xskip.results.history": {"history"},
+    "xskip.results.index_status": {"status", "describe", "advise", "list"},
+    "xskip.results.advice": {"advise"},
+}
+
+
+def test_a_process_imports_only_what_its_command_needs(dataset: str, tmp_path: Path) -> None:
+    commands = {command: (dataset, *given) for command, given in COMMANDS.items()}
+    commands |= {"list": (str(Path(dataset).parent),), "savings": (str(tmp_path),)}
+    loaded = {command: imported_modules(command, *given) for command, given in commands.items()}
+    assert {command: HEAVY & modules for command, modules in loaded.items()} == {command: set() for command in commands}
+    assert all("pyarrow" in modules for modules in loaded.values())
+    users = {layer: {c for c, modules in loaded.items() if layer in modules} for layer in LAYERS_OF}
+    assert users == LAYERS_OF
+
+
+def test_help_imports_no_pyarrow() -> None:
+    modules = imported_modules("--help")
+    assert "xskip.cli.commands" in modules
+    assert not {"pyarrow", "numpy", *HEAVY} & modules
 
 
 def test_other_code_of_a_process_has_pandas(dataset: str) -> None:
