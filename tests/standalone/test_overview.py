@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.cli.calls import call, call_json
-from tests.helpers import index, write_files
+from tests.helpers import index, kept, write_files
 from tests.results.browser import needs_chromium, rendered
 from xskip import MinMax, ValueList
 from xskip.errors import ArgumentError
+from xskip.hints import in_shell_words
 from xskip.results.overview import Overview
 
 FILES = {f"f{i}": [(i, f"s{i}")] for i in range(4)}
@@ -74,14 +76,58 @@ def test_other_formats_are_compared(spark: SparkSession, tmp_path: Path) -> None
     assert (only.format, only.state, only.is_fresh, only.commit is not None) == ("csv", "all files indexed", True, True)
 
 
-def test_a_dataset_that_is_gone_and_one_that_moved(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_index_in_a_base_location_whose_dataset_is_gone(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """[STA-OV-5] It is neither outdated nor in the metrics, and the command in the text removes it [MDS-DC-7]."""
+    base = tmp_path / "md"
+    spark.conf.set("spark.xskip.metadata.location", str(base))
+    path, other = (write_files(spark, tmp_path / name, SCHEMA, FILES) for name in ("my data", "other"))
+    for each in (path, other):
+        index(spark, each, [MinMax("a")])
+    os.rename(path, tmp_path / "moved")
+    found = xskip.overview(base)
+    assert xskip.overview(base, spark=spark).indexes == found.indexes
+    gone, present = found
+    assert (gone.dataset, gone.files, gone.status, gone.fault) == (path, 4, None, "dataset gone")
+    assert present.is_fresh
+    assert (found.outdated, "my data" in found.to_prometheus()) == ((), False)
+    assert str(gone.problem) == (
+        "the dataset does not exist any more; drop() removes its index, adopt() takes it over for a new path"
+    )
+    removal = f"xskip drop '{path}' --location {base}"
+    assert f"{path}: the dataset does not exist any more; {removal} removes" in call(
+        capsys, "list", str(base), "--check"
+    )
+    assert "metadata files  1" in call(capsys, *shlex.split(removal)[1:])
+    assert [each.dataset for each in xskip.overview(base)] == [other]
+    assert kept(spark, other, "a = 2") == {"f2"}
+
+
+def test_an_index_in_a_chosen_directory_whose_dataset_is_gone(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """[STA-OV-5] [MDS-DC-7]"""
+    place = tmp_path / "md" / "of data"
+    path = write_files(spark, tmp_path / "data", SCHEMA, FILES)
+    xskip.SkippingIndex.for_path(spark, path).at(str(place)).create([MinMax("a")])
+    shutil.rmtree(path)
+    (only,) = xskip.overview(tmp_path / "md")
+    removal = f"xskip drop {path} --at '{place}'"
+    assert (only.fault, removal in in_shell_words(only.problem)) == ("dataset gone", True)
+    call(capsys, *shlex.split(removal)[1:])
+    assert not place.exists()
+
+
+def test_a_dataset_that_cannot_be_listed_is_not_gone(spark: SparkSession, tmp_path: Path) -> None:
+    """[STA-OV-5]"""
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "md"))
     path = write_files(spark, tmp_path / "data", SCHEMA, FILES)
     index(spark, path, [MinMax("a")])
-    os.rename(path, tmp_path / "moved")
+    (Path(path) / "dangling.parquet").symlink_to(tmp_path / "none")
     (only,) = xskip.overview(tmp_path / "md")
-    assert (only.dataset, only.files, only.status) == (path, 4, None)
-    assert str(only.problem) == "the dataset is no directory"
+    assert (only.fault, only.state) == (None, "not known")
+    assert str(only.problem).startswith("a file of the dataset cannot be listed; ")
 
 
 def test_a_copy_has_the_index_of_another_dataset(lake: Path, spark: SparkSession) -> None:

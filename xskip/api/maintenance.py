@@ -23,9 +23,9 @@ from xskip.indexing.commit_attempts import retry_conflicts
 from xskip.indexing.definition_copies import (
     discard_definition,
     discard_former_definition,
-    forget_definition,
     keep_present_definition,
 )
+from xskip.indexing.gone_dataset import drop_gone_dataset
 from xskip.indexing.reader import PathReader, Reader
 from xskip.indexing.source import (
     Source,
@@ -327,8 +327,8 @@ class IndexMaintenance:
         """Remove the index with all its metadata files, and the copy of its definition; the data stays unchanged.
 
         The indexes that an adoption has left in the dataset's folder ``_xskip`` are removed, too, if their former
-        places have no index any more. After an overwrite of the dataset, which has deleted the index, and for a path
-        that does not exist any more, only the copy is removed.
+        places have no index any more. After an overwrite of the dataset, which has deleted the index, only the copy is
+        removed. For a path that does not exist any more, the copy is removed, or the index outside of the path.
 
         Returns
         -------
@@ -339,7 +339,8 @@ class IndexMaintenance:
         Raises
         ------
         DatasetError
-            If the dataset cannot be read, for example if the path does not exist and there is no copy.
+            If the dataset cannot be read, for example if the path does not exist and has neither an index elsewhere
+            nor a copy.
         MetadataNotFoundError
             If there is no index.
         IndexDefinitionError
@@ -350,10 +351,10 @@ class IndexMaintenance:
         try:
             engine, source = self._open()
         except DatasetError:
-            directory = self._forget()
-            if directory is None:
+            result = self._drop_gone()
+            if result is None:
                 raise
-            return DropResult(directory, 0, only_definition=True)
+            return result
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
         former = adopted_indexes(source.storage, source.location)
@@ -371,16 +372,16 @@ class IndexMaintenance:
         engine.indexes.forget_dropped(source.directory)
         return result
 
-    def _forget(self) -> str | None:
-        """Remove the copies of a path that does not exist, and return the directory that its index had."""
-        if not isinstance(self._reader, PathReader) or self._reader.place:
+    def _drop_gone(self) -> DropResult | None:
+        """Drop the index of a path that does not exist; return None if the path exists, or has no index."""
+        if not isinstance(self._reader, PathReader):
             return None
         engine = engine_of(self._spark)
-        directory = forget_definition(engine, self._reader.path)
-        if directory is not None:
-            engine.forget(directory)
-            engine.indexes.forget_dropped(directory)
-        return directory
+        result = drop_gone_dataset(self._spark, engine, self._reader)
+        if result is not None:
+            engine.forget(result.location)
+            engine.indexes.forget_dropped(result.location)
+        return result
 
     def _retry_conflicts(self, attempt: Callable[[], _T]) -> _T:
         hook = engine_of(self._spark).hook

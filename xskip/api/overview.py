@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.errors import ArgumentError
@@ -91,6 +92,7 @@ def overview(
 def _overview_in_spark(spark: SparkSession, location: str | os.PathLike[str]) -> Overview:
     from xskip.api.index import SkippingIndex
     from xskip.inspection.overview import Survey
+    from xskip.metadatastore.definition_copy import has_dataset
     from xskip.paths import check_path
     from xskip.spark.bridge.hadoop_filesystem import storage_for
     from xskip.spark.query.spark_engine import engine_of
@@ -102,4 +104,5 @@ def _overview_in_spark(spark: SparkSession, location: str | os.PathLike[str]) ->
     engine = engine_of(spark)
     engine.settings.check(spark)
     base = engine.hook.locations.qualified(check_path(location, "location"))
-    return Survey(storage_for(engine.hook, base), status).of(base)
+    storage_of = partial(storage_for, engine.hook)
+    return Survey(storage_of(base), status, lambda root: has_dataset(storage_of(root), root)).of(base)

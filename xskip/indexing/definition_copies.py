@@ -21,7 +21,6 @@ from xskip.spark.query.spark_engine import SparkEngine
 __all__ = [
     "discard_definition",
     "discard_former_definition",
-    "forget_definition",
     "keep_definition",
     "keep_present_definition",
 ]
@@ -96,24 +95,6 @@ def discard_former_definition(engine: SparkEngine, former: str) -> None:
             remove_copies(storage, location)
     except (XskipError, OSError) as error:
         _log.warning("xskip cannot remove the definition of the former index of %s: %s", former, error)
-
-
-def forget_definition(engine: SparkEngine, path: str) -> str | None:
-    """Remove the copies of a path that does not exist, and return the directory that its index had.
-
-    None means that the path exists, or has no copy.
-    """
-    locations = engine.hook.locations
-    root = locations.qualified(path).rstrip("/")
-    parent, _, name = root.rpartition("/")
-    storage = storage_for(engine.hook, root)
-    # the copy names the dataset without symbolic links
-    for each in dict.fromkeys((root, f"{locations.resolved(parent).rstrip('/')}/{name}")):
-        location = IndexLocation.inside(each)
-        if find_copy(storage, location) is not None and not has_dataset(storage, each):
-            remove_copies(storage, location)
-            return location.directory
-    return None
 
 
 def _copy_of(source: Source, definitions: Iterable[IndexDefinition], record: CommitRecord) -> DefinitionCopy:

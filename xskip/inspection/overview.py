@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from xskip.errors import IndexDeletedError, XskipError
-from xskip.hints import Call, Phrase, Words, joined
+from xskip.errors import DatasetError, IndexDeletedError, XskipError
+from xskip.hints import Call, Method, Phrase, Words, joined
 from xskip.inspection.description import dataset_of, metadata_bytes
 from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.definition_copy import DefinitionCopy, has_dataset, read_copy
@@ -41,6 +41,8 @@ class Survey:
     storage: Storage
     #: Returns the state of an index; None if it is not known.
     status: Callable[[Snapshot, str, str], IndexStatus | None]
+    #: Returns whether the root of a dataset exists, or may exist.
+    exists: Callable[[str], bool]
 
     def of(self, directory: str) -> Overview:
         """Return the state of all indexes below a directory."""
@@ -68,6 +70,9 @@ class Survey:
                     replace(index, dataset=around, problem=problem, fault="index of another path"), is_of_another=True
                 )
             status = self.status(snapshot, index.dataset, directory)
+        except DatasetError as error:
+            is_gone = index.commit is not None and not self.exists(index.dataset)
+            return _Found(_without_dataset(index) if is_gone else replace(index, problem=_problem(error)))
         except XskipError as error:
             return _Found(replace(index, problem=_problem(error)))
         return _Found(replace(index, status=status, problem=status.problem if status else ""))
@@ -107,6 +112,16 @@ def _gone(copy: DefinitionCopy) -> IndexOverview:
     forget = Phrase("drop()", f"xskip drop {shlex.quote(copy.root)}")
     problem = Words("the dataset does not exist any more; {} forgets it", forget)
     return replace(_defined(copy), problem=problem, fault="dataset gone")
+
+
+def _without_dataset(index: IndexOverview) -> IndexOverview:
+    """Return the state of an index outside of its dataset, which is gone."""
+    base = index.location.rstrip("/").rpartition("/")[0]
+    is_below_base = metadata_directory(index.dataset, base) == index.location
+    place = ("--location", base) if is_below_base else ("--at", index.location)
+    drop = Phrase("drop()", shlex.join(["xskip", "drop", index.dataset, *place]))
+    text = "the dataset does not exist any more; {} removes its index, {} takes it over for a new path"
+    return replace(index, problem=Words(text, drop, Method("adopt")), fault="dataset gone")
 
 
 def _defined(copy: DefinitionCopy) -> IndexOverview:

@@ -60,8 +60,8 @@ class IndexOverview:
         What the queries of the last days read and skipped; None without a query history.
     fault : str or None
         ``"index deleted"`` after an overwrite of the dataset, ``"dataset gone"`` if the directory of the dataset does
-        not exist and the definition of its index does, ``"index of another path"`` if the dataset was moved or copied,
-        and None if the index is that of the dataset.
+        not exist, and the definition of its index or an index elsewhere does, ``"index of another path"`` if the
+        dataset was moved or copied, and None if the index is that of the dataset.
     """
 
     dataset: str
@@ -78,7 +78,7 @@ class IndexOverview:
 
     @property
     def is_gone(self) -> bool:
-        """Return whether nothing but the definition is left of the dataset and its index."""
+        """Return whether the directory of the dataset does not exist."""
         return self.fault == "dataset gone"
 
     @property

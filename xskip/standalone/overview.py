@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xskip.data_systems import system_of
 from xskip.inspection.file_comparison import compare_with_files
 from xskip.inspection.overview import Survey
+from xskip.metadatastore.definition_copy import has_dataset
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_status import IndexStatus
@@ -25,7 +26,8 @@ __all__ = ["overview_without_spark"]
 def overview_without_spark(location: str | os.PathLike[str], filesystem: FileSystem | None = None) -> Overview:
     """Return the state of all indexes below a directory, as :func:`xskip.overview`."""
     store = Store.of(location, filesystem)
-    return Survey(store.storage, _Comparison(filesystem).status).of(store.root)
+    comparison = _Comparison(filesystem)
+    return Survey(store.storage, comparison.status, comparison.exists).of(store.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class _Comparison:
         system = system_of(recorded.format) if recorded else None
         if system and not system.has_files:
             return None
-        store = Store.of(root, self.filesystem if "://" in root else None)
+        store = self._store(root)
         problem = problem_in_spark(snapshot, IndexLocation(root, directory, store.path))
         return compare_with_files(snapshot, list_data(store), problem or "")
+
+    def exists(self, root: str) -> bool:
+        """Return whether the root of a dataset exists, or may exist."""
+        return has_dataset(self._store(root).storage, root)
+
+    def _store(self, root: str) -> Store:
+        return Store.of(root, self.filesystem if "://" in root else None)
