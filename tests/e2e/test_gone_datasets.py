@@ -13,6 +13,9 @@ import xskip
 from tests.cli.calls import call
 from tests.helpers import index, kept, write_files
 from xskip import MinMax, SkippingIndex
+from xskip.cli.main import main
+from xskip.cli.parser import make_parser
+from xskip.cli.spark_fallback import NeedsSpark, drop_gone
 from xskip.errors import DatasetError, MetadataNotFoundError
 from xskip.metadatastore.filesystem import LocalStorage
 
@@ -94,6 +97,30 @@ def test_a_drop_forgets_a_path_that_is_gone(spark: SparkSession, tmp_path: Path)
     assert not made.exists()
 
 
+def test_a_drop_removes_the_index_of_a_path_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-DC-7] At the base location or a chosen place, for the same root only, and with a link above the path."""
+    lake, base = tmp_path / "lake", tmp_path / "md"
+    spark.conf.set("spark.xskip.metadata.location", str(base))
+    for name in ("retired", "linked", "other"):
+        index(spark, dataset(spark, lake / name), [MinMax("a")])
+    os.symlink(lake, tmp_path / "link")
+    shutil.rmtree(lake / "retired")
+    shutil.rmtree(lake / "linked")
+    result = SkippingIndex.for_path(spark, str(lake / "retired")).drop()
+    assert (result.metadata_files, result.only_definition) == (1, False)
+    assert SkippingIndex.for_path(spark, str(tmp_path / "link" / "linked")).drop().metadata_files == 1
+    assert [each.dataset for each in xskip.overview(base)] == [str(lake / "other")]
+    with pytest.raises(DatasetError, match="PATH_NOT_FOUND"):
+        SkippingIndex.for_path(spark, str(lake / "retired")).drop()
+    (place,) = base.glob("*")
+    with pytest.raises(DatasetError, match="PATH_NOT_FOUND"):
+        SkippingIndex.for_path(spark, str(lake / "retired")).at(str(place)).drop()
+    assert kept(spark, str(lake / "other"), "a = 2") == {"f2"}
+    shutil.rmtree(lake / "other")
+    assert SkippingIndex.for_path(spark, str(lake / "other")).at(str(place)).drop().metadata_files == 1
+    assert not place.exists()
+
+
 def test_a_drop_by_a_link_forgets_a_path_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     """[MDS-DC-7] The definition names the dataset without the link in the path above it."""
     path = dataset(spark, tmp_path / "lake" / "retired")
@@ -124,12 +151,26 @@ def test_the_command_drop_forgets_a_path_that_is_gone(
 ) -> None:
     """[MDS-DC-7]"""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
-    path = dataset(spark, tmp_path / "retired")
+    path, other = dataset(spark, tmp_path / "retired"), dataset(spark, tmp_path / "other")
     index(spark, path, [MinMax("a")])
+    index(spark, other, [MinMax("a")])
     shutil.rmtree(path)
-    assert "definition      forgotten; there was no index" in call(capsys, "drop", path)
-    assert roots_of_copies(tmp_path) == []
-    call(capsys, "drop", path, code=2)
+    with monkeypatch.context() as without:
+        without.setattr(SparkSession.Builder, "getOrCreate", None)
+        assert "definition      forgotten; there was no index" in call(capsys, "drop", path)
+        assert roots_of_copies(tmp_path) == [other]
+        assert main(["drop", path]) == 2
+        assert capsys.readouterr().err == (
+            f"xskip: the path does not exist, and has no index (where: {path}); check the path\n"
+        )
+    for name, reason in (
+        (other, "the dataset exists"),
+        (f"{tmp_path}/o*", "only Spark knows whether the dataset exists"),
+    ):
+        with pytest.raises(NeedsSpark, match=reason):
+            drop_gone(make_parser().parse_args(["drop", name]))
+    call(capsys, "drop", other)
+    assert (roots_of_copies(tmp_path), list(Path(other).glob("_xskip/*"))) == ([], [])
 
 
 def test_a_drop_removes_the_former_index_of_an_adopted_dataset(spark: SparkSession, tmp_path: Path) -> None:

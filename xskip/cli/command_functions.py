@@ -20,6 +20,7 @@ __all__ = [
     "create",
     "demo",
     "diagnose",
+    "drop_without_spark",
     "ensure",
     "exists",
     "explain",
@@ -206,6 +207,13 @@ def list_all(arguments: argparse.Namespace) -> int:
 
     show(arguments, found)
     return int(arguments.check and bool(found.outdated))
+
+
+def drop_without_spark(arguments: argparse.Namespace) -> object:
+    """Drop the index of a path that does not exist."""
+    from xskip.cli.spark_fallback import drop_gone
+
+    return drop_gone(arguments)
 
 
 def savings(arguments: argparse.Namespace) -> int:

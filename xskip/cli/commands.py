@@ -14,6 +14,7 @@ from xskip.cli.command_functions import (
     create,
     demo,
     diagnose,
+    drop_without_spark,
     ensure,
     exists,
     explain,
@@ -244,7 +245,10 @@ COMMANDS = (
         "exists", "show whether the dataset has an index", "xskip exists /lake/events --check", exists,
         (*DATASET, _CHECK),
     ),
-    Command("drop", "delete the index", "xskip drop /lake/events", of_index(lambda index, _: index.drop()), DATASET),
+    Command(
+        "drop", "delete the index", "xskip drop /lake/events",
+        of_index(lambda index, _: index.drop(), without_spark=drop_without_spark), DATASET,
+    ),
     Command(
         "migrate", "rewrite an index in another version of the metadata format", "xskip migrate /lake/events --to 3",
         migrate,

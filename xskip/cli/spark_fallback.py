@@ -17,6 +17,7 @@ from xskip.errors import DatasetError, IndexDeletedError, MetadataNotFoundError,
 if TYPE_CHECKING:
     from xskip.results.file_list import FileList
     from xskip.results.index_status import IndexStatus
+    from xskip.results.operations import DropResult
     from xskip.results.overview import Overview
     from xskip.results.savings import Savings
     from xskip.standalone.opened import OpenedIndex
@@ -25,6 +26,7 @@ __all__ = [
     "NeedsSpark",
     "declare_command_process",
     "demand_directory",
+    "drop_gone",
     "files",
     "indexes_below",
     "open_without_spark",
@@ -46,6 +48,8 @@ _LISTING = (
 )  # fmt: skip
 _SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _SETTING = re.compile(r"(^|-D|[\s=\"'])(spark\.(xskip|hadoop|sql)\.|--properties-file)")
+#: What names several paths. Hadoop takes such a path as it is if it exists.
+_GLOB = re.compile(r"[*?\[{\\]")
 #: Whether the process runs one command, so that nothing else in it needs pandas.
 _runs_one_command = False
 
@@ -131,6 +135,23 @@ def files(arguments: argparse.Namespace) -> FileList:
     if found is None:
         raise NeedsSpark("Spark can rule out more files by this predicate")
     return found
+
+
+def drop_gone(arguments: argparse.Namespace) -> DropResult:
+    """Drop the index of a path that does not exist, or raise NeedsSpark."""
+    _check_session(arguments, (), lambda key: key.startswith(_PLACES))
+    if _authority(arguments.path) or _GLOB.search(arguments.path):
+        raise NeedsSpark("only Spark knows whether the dataset exists")
+    _check_place(arguments.path, arguments.location or arguments.at or "")
+    from xskip.standalone.gone_dataset import drop_gone_dataset, is_gone
+
+    path = os.path.abspath(arguments.path.removeprefix("file:").replace("///", "/", 1))
+    if not is_gone(path):
+        raise NeedsSpark("the dataset exists")
+    dropped = drop_gone_dataset(path, arguments.location or None, arguments.at or None)
+    if dropped is None:
+        raise DatasetError("the path does not exist, and has no index", where=path, hint="check the path")
+    return dropped
 
 
 def indexes_below(arguments: argparse.Namespace) -> Overview:
