@@ -288,14 +288,46 @@ def test_the_default_settings_of_spark(
     assert all("spark-defaults.conf sets spark." in reason for reason in needing.values())
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "commands"),
+    [
+        (
+            "-Dspark.xskip.metadata.location=/md -Xmx1g",
+            "spark.xskip.metadata.location",
+            {"describe", "status", "files"},
+        ),
+        (
+            "--conf spark.hadoop.fs.defaultFS=hdfs://nn pyspark-shell",
+            "spark.hadoop.fs.defaultFS",
+            {"describe", "status", "files"},
+        ),
+        ("--conf 'spark.sql.caseSensitive=true' pyspark-shell", "spark.sql.caseSensitive", {"status", "files"}),
+        (
+            "--conf spark.ui.port=1 --conf spark.sql.shuffle.partitions=8",
+            "spark.sql.shuffle.partitions",
+            {"files"},
+        ),
+        ("--properties-file /conf pyspark-shell", "--properties-file", {"describe", "status", "files"}),
+        ("--master local[2] --packages org.apache.spark:spark-avro_2.13:4.1.1 pyspark-shell", "", set()),
+        ("-Dspark.executor.memory=2g", "", set()),
+    ],
+)
 @pytest.mark.parametrize("variable", ["PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS"])
-def test_settings_in_the_environment(dataset: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = make_parser().parse_args(["status", dataset])
-    monkeypatch.setenv(variable, "-Dspark.xskip.metadata.location=/md -Xmx1g")
-    with pytest.raises(NeedsSpark, match=variable):
-        status(arguments)
-    monkeypatch.setenv(variable, "-Dspark.executor.memory=2g")
-    assert status(arguments).up_to_date
+def test_settings_in_the_environment(
+    dataset: str, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, key: str, commands: set[str]
+) -> None:
+    """[STA-ST-2] A setting makes those commands start Spark that it concerns, as one of spark-defaults.conf does."""
+    monkeypatch.setenv(variable, text)
+    finds: dict[str, Callable[[argparse.Namespace], object]] = {
+        "describe": open_without_spark, "status": status, "files": files,
+    }  # fmt: skip
+    reasons = {}
+    for command, find in finds.items():
+        try:
+            find(make_parser().parse_args([command, dataset, *COMMANDS[command]]))
+        except NeedsSpark as reason:
+            reasons[command] = str(reason)
+    assert reasons == dict.fromkeys(commands, f"{variable} sets {key}")
 
 
 def test_another_format_needs_spark(spark: SparkSession, tmp_path: Path) -> None:

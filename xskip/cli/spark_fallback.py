@@ -47,7 +47,8 @@ _LISTING = (
     "spark.sql.parquet.respectSummaryFiles",
 )  # fmt: skip
 _SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
-_SETTING = re.compile(r"(^|-D|[\s=\"'])(spark\.(xskip|hadoop|sql)\.|--properties-file)")
+#: A file of settings, or the key of a setting that can concern a command.
+_SETTING = re.compile(r"(?:^|-D|[\s=\"'])(--properties-file|spark\.(?:xskip|hadoop|sql)\.[^\s=\"']*)")
 #: What names several paths. Hadoop takes such a path as it is if it exists.
 _GLOB = re.compile(r"[*?\[{\\]")
 #: Whether the process runs one command, so that nothing else in it needs pandas.
@@ -214,8 +215,9 @@ def _check_session(arguments: argparse.Namespace, names: tuple[str, ...], depend
         if getattr(arguments, name):
             raise NeedsSpark(f"--{name.replace('_', '-')} is given")
     for variable in _SUBMITTED:
-        if _SETTING.search(os.environ.get(variable, "")):
-            raise NeedsSpark(f"{variable} has settings of Spark")
+        for found in _SETTING.findall(os.environ.get(variable, "")):
+            if found == "--properties-file" or depends_on(found):
+                raise NeedsSpark(f"{variable} sets {found}")
     for path in _files_of_conf("spark-defaults.conf"):
         for key in _keys_in(path):
             if depends_on(key):
