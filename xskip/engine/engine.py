@@ -29,7 +29,7 @@ from xskip.expressions.predicate import And, Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadata.table import PartitionKey, Requirement
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.missing_index import lacks_first_record, no_index
+from xskip.metadatastore.missing_index import lost_index
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
@@ -230,11 +230,10 @@ def _reads_lines(snapshot: Snapshot, profile: ReadProfile) -> bool:
 def _without_index(request: ScanRequest, storage: Storage) -> Decision:
     """Return the decision about a location that had an index, with a problem unless the index was dropped."""
     location = request.header.location
-    error = no_index(storage, location)
-    is_deleted = isinstance(error, IndexDeletedError)
-    is_damaged = not is_deleted and lacks_first_record(storage, location.directory)
-    problem = message_of(error) if is_deleted or is_damaged else ""
+    error = lost_index(storage, location)
+    problem = message_of(error) if error is not None else ""
     # an index that an overwrite has deleted is none: other processes no longer ask it
+    is_deleted = isinstance(error, IndexDeletedError)
     return Decision(None, ScanTrace("", None, problem, request.filters_text), is_failure=not is_deleted)
 
 
