@@ -172,7 +172,7 @@ class MetadataTable:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes in memory of file names, partition values and index values."""
+        """Return the bytes in memory of what row groups hold: file names, partition values and index values."""
         columns = (*(p.values for p in self.partitions.values()), *(i.values for i in self.indexes.values()))
         return int(self.files.names.nbytes + sum(column.nbytes for column in columns))
 
