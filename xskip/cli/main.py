@@ -43,6 +43,7 @@ def run_process() -> int:
 
     declare_command_process()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads at its import, and no command uses them
+    gc.set_threshold(100_000)  # imports make many objects and no garbage
     code = main()
     gc.freeze()  # the interpreter looks through all objects twice when it ends, and what it would free ends with it
     return code
