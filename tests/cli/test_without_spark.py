@@ -374,6 +374,7 @@ LAYERS_OF: dict[str, set[str]] = {
     "xskip.clauses": {"files"},
     "xskip.indexes.base": {"files"},
     "xskip.expressions": {"files"},
+    "xskip.standalone.arrow_predicate": set(),
     "xskip.results.history": {"history"},
     "xskip.results.index_status": {"status", "describe", "advise", "list"},
     "xskip.results.advice": {"advise"},

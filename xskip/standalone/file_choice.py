@@ -23,7 +23,7 @@ from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
-from xskip.standalone.selection import Predicate, StandaloneSelection, Unused
+from xskip.standalone.selection import Predicate, SqlPredicate, StandaloneSelection, Unused
 from xskip.standalone.spark_reading import KNOWN_FORMATS, problem_in_spark
 from xskip.standalone.store import Store, list_data
 
@@ -47,8 +47,7 @@ class FileChoice:
         time_zone: str | None,
     ) -> FileChoice:
         """Choose the files; ``time_zone`` as in :func:`~xskip.standalone.opened.open_index`."""
-        _check_predicate(predicate)
-        wanted = Predicate.of(predicate)
+        wanted = _predicate(predicate)
         listed = list_data(store)
         fmt = snapshot.record.read_profile.format if snapshot.record and snapshot.record.read_profile else ""
         columns = Columns(store, fmt, listed, snapshot)
@@ -60,8 +59,8 @@ class FileChoice:
         is_exact = False
         if not problem:
             selection = StandaloneSelection(columns, profile, time_zone)
-            skip, unused = selection.skipped(wanted)
-            is_exact = not unused and selection.is_exact(wanted) and problem_in_spark(snapshot, location) == ""
+            skip, unused = wanted.skipped(selection)
+            is_exact = not unused and wanted.is_exact(selection) and problem_in_spark(snapshot, location) == ""
         fresh, _ = compare_files(listed, snapshot.load(()).files)
         # Spark rules out files that the index does not know by partition values, and by filters that are never TRUE
         return FileChoice(_kept(columns, skip, unused, problem), is_exact and not len(fresh))
@@ -90,12 +89,17 @@ def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileLis
     return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem)
 
 
-def _check_predicate(predicate: object) -> None:
-    if not isinstance(predicate, (str, pc.Expression)):
-        raise PredicateError(
-            "the predicate is neither SQL nor an expression", found=f"an object of type {type(predicate).__name__}",
-            expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",
-        )  # fmt: skip
+def _predicate(given: object) -> Predicate:
+    if isinstance(given, str):
+        return SqlPredicate.of(given)
+    if isinstance(given, pc.Expression):
+        from xskip.standalone.arrow_predicate import ArrowPredicate  # no command takes expressions
+
+        return ArrowPredicate.of(given)
+    raise PredicateError(
+        "the predicate is neither SQL nor an expression", found=f"an object of type {type(given).__name__}",
+        expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",
+    )  # fmt: skip
 
 
 def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
