@@ -11,6 +11,7 @@ from xskip.engine.usage import UsageLog, columns_without_index
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.condition_reasons import MissingIndex, OtherReason
 from xskip.indexes.minmax import MinMaxClause
+from xskip.protocol.scan_records import UsedRequest
 from xskip.pruning.prune import ClauseCount, PruneResult, UnusedPart
 from xskip.results.index_usage import Condition, ConditionUsage, IndexUsage
 
@@ -49,6 +50,31 @@ def test_conditions_count_once_for_each_scan() -> None:
     assert log.of("/md").conditions == {
         ranges: ConditionUsage(2, 120), Condition("f"): ConditionUsage(1, 20), above: ConditionUsage(1, 3),
     }  # fmt: skip
+
+
+def test_columns_that_a_rewrite_lacks_have_equal_parts() -> None:
+    """[REP-A-6] [REP-S-2] A scan without filters counts only if a rewrite has left out files."""
+    log, bounds, count = UsageLog(), Condition("c", ("bounds",)), Condition("d", ("count",))
+    of_rewrite = replace(trace(), filters="[]", conditions=(bounds, count), kept_bytes=1000, whole_bytes=800)
+    log.add("/md", of_rewrite, UsedRequest(1, 100, 0))
+    usage = log.of("/md")
+    assert usage.conditions == {bounds: ConditionUsage(1, 40), count: ConditionUsage(1, 40)}
+    assert usage.scans == 0
+    assert usage.rewrite_columns == {"c", "d"}
+    answered = replace(trace(), filters="[]", rewrite_indexes=("minmax(c)",), kept_bytes=1000)
+    log.add("/md", answered, UsedRequest(2, 0, 9))
+    assert (log.of("/md").scans, log.of("/md").indexes) == (1, {"minmax(c)": IndexUsage(1, 9)})
+    assert log.of("/md").useful == {"minmax(c)"}
+
+
+def test_a_scan_that_was_planned_before_the_indexes_changed_does_not_count() -> None:
+    """[REP-S-2]"""
+    log = UsageLog()
+    old, new = (replace(trace(), indexes=frozenset((name,))) for name in ("minmax(a)", "minmax(b)"))
+    log.add("/md", old, UsedRequest(1, 0, 0))
+    log.add("/md", new, UsedRequest(3, 0, 0))
+    log.add("/md", old, UsedRequest(2, 0, 0))
+    assert (log.of("/md").scans, log.of("/md").present) == (1, new.indexes)
 
 
 def test_expressions_without_their_literals_count_as_conditions_on_the_column() -> None:

@@ -177,3 +177,14 @@ def test_facts() -> None:
     assert with_predicate.cache_key() not in keys
     with pytest.raises(RequestError, match="another type"):
         parsed(facts={"whole": 3, "columns": []})
+
+
+def test_what_a_rewrite_needs() -> None:
+    """[JVM-RQ-6]"""
+    columns = [["$", ["a"], "int"], ["$", ["b"], "int"]]
+    with_needs = parsed(facts={"whole": [], "columns": columns, "needs": ["count,bounds", "group"], "rows": 3})
+    assert with_needs.facts is not None
+    assert (with_needs.facts.needs, with_needs.facts.rows) == ((("bounds", "count"), ("group",)), 3)
+    others = [parsed(facts={"whole": [], "columns": columns}), parsed(rewrite="join"), parsed()]
+    assert len({each.cache_key() for each in (with_needs, *others)}) == 4
+    assert [each.is_of_plan for each in others] == [True, True, False]

@@ -38,6 +38,11 @@ class BoundedMap(Generic[K, V]):
             self._entries.move_to_end(key)
             return [self._entries.popitem(last=False)[0] for _ in range(len(self._entries) - self._size)]
 
+    def pop(self, key: K) -> V | None:
+        """Remove an entry and return its value, or None."""
+        with self._lock:
+            return self._entries.pop(key, None)
+
     def discard(self, key: K) -> None:
         """Remove the entry of a key, if there is one."""
         with self._lock:

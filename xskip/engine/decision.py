@@ -51,6 +51,21 @@ class ScanTrace:
     conditions: tuple[Condition, ...] = ()
     #: The bytes of the files of the index that the scan cannot skip; 0 if a job has decided, or nothing has.
     kept_bytes: int = 0
+    #: The bytes of those of these files all of whose rows match, if a rewrite lacks metadata of columns; else 0.
+    whole_bytes: int = 0
+    #: The texts of the indexes whose statistics a rewrite has got.
+    rewrite_indexes: tuple[str, ...] = ()
+    #: Whether the filters are the keys of a join, which the same scan asks after its other filters.
+    is_of_join: bool = False
+
+    @property
+    def has_filters(self) -> bool:
+        """Return whether a filter reaches the scan."""
+        return self.filters != "[]"
+
+    def whole_part(self, kept_bytes: int) -> int:
+        """Return the bytes of files all of whose rows match, of the bytes that a scan has read of its listing."""
+        return kept_bytes * self.whole_bytes // self.kept_bytes if self.kept_bytes else 0
 
 
 @dataclass(frozen=True, slots=True)

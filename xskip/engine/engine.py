@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import weakref
@@ -20,6 +21,7 @@ from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.planning import FileFacts, column_facts, file_facts, predicate_facts
 from xskip.engine.ports import Functions, Platform
+from xskip.engine.rewrite_needs import RewriteNeeds, by_keys, needs_of
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
 from xskip.engine.warning_log import WarningLog
@@ -33,6 +35,7 @@ from xskip.metadatastore.missing_index import lost_index
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
+from xskip.protocol.scan_records import UsedRequest
 from xskip.pruning.prune import PruneResult
 from xskip.pruning.translate import IndexCatalog
 from xskip.results.index_usage import Condition, DatasetUsage
@@ -44,6 +47,10 @@ _log = logging.getLogger("xskip")
 _MAX_TRACES = 512
 #: The number of files above which the engine keeps no answers with facts, which have some 8 bytes for each file.
 _MAX_FILES_OF_FACTS = 20_000
+#: The number of requests for plans after which those that queries have used are counted.
+_MAX_UNTAKEN = 128
+#: The name of the rewrite of joins.
+_JOIN = "join"
 _OF_SETTINGS = '{"settings":'
 
 
@@ -60,7 +67,9 @@ class Engine:
         self.indexes = LoadedIndexes(platform, self.warnings)
         self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
         self._usage = UsageLog()
-        self._explained: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
+        #: The traces of requests for plans, which count when a query reads the files.
+        self._planned: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
+        self._untaken = itertools.count(1)
 
     def answer(self, text: str) -> bytes | None:
         """Return the answer to a scan request as bytes for the hook, or None to read all files; never raise.
@@ -72,20 +81,21 @@ class Engine:
         if text.startswith(_OF_SETTINGS):
             self._check(text)
             return None
-        header = RequestHeader()
+        header, is_of_plan = RequestHeader(), False
         try:
             request = ScanRequest.parse(text)
-            header = request.header
+            header, is_of_plan = request.header, request.is_of_plan
             decision = self._decide(request)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
             header = error.header if isinstance(error, RequestError) else header
             decision = Decision(None, ScanTrace("", None, self._platform.describe(error)))
             self.indexes.discard_unreadable(header.location.directory, error)
         self._traces.put(header.id, decision.trace)
-        if header.explains:
-            self._explained.put(header.id, (header.location.directory, decision.trace))
+        if header.explains or is_of_plan:
+            self._plan(header, decision.trace)
         else:
-            self._usage.add(header.location.directory, decision.trace)
+            trace = decision.trace
+            self._usage.add(header.location.directory, trace, UsedRequest(header.id, trace.kept_bytes, 0))
         problem = decision.trace.problem
         if problem and decision.is_failure:
             with suppress(Exception):  # an answer never raises
@@ -107,12 +117,22 @@ class Engine:
 
     def usage(self, directory: str) -> DatasetUsage:
         """Return how queries have used the indexes in a directory."""
-        # A query that was explained before it ran counts here, because Spark may list its files only once.
-        for number in self._platform.take_used():
-            explained = self._explained.get(number)
-            if explained is not None:
-                self._usage.add(*explained, explained=True)
+        self._count_used(waits=True)
         return self._usage.of(directory)
+
+    def _plan(self, header: RequestHeader, trace: ScanTrace) -> None:
+        """Keep the trace of a request for a plan until a query has read the files."""
+        self._planned.put(header.id, (header.location.directory, trace))
+        if next(self._untaken) % _MAX_UNTAKEN == 0:
+            with suppress(Exception):  # an answer never raises
+                self._count_used(waits=False)
+
+    def _count_used(self, *, waits: bool) -> None:
+        """Count the requests for plans whose files a query has read since; Spark may list them only once."""
+        for used in self._platform.take_used(waits=waits):
+            planned = self._planned.pop(used.id)
+            if planned is not None:
+                self._usage.add(*planned, used)
 
     def trace(self, number: int) -> ScanTrace | None:
         """Return the trace of the decision about a request, or None if the engine no longer has the trace."""
@@ -163,13 +183,14 @@ class Engine:
         )
         predicate = self._platform.decode(request.filters, functions, with_conditions=catalog.has_conditions)
         selection = Selection.of(predicate, catalog)
-        evidence, facts = None, None
+        evidence, facts, needs = None, None, RewriteNeeds()
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, selection, profile)
         else:
             result = select(selection, snapshot, profile, functions)
             evidence = Evidence(selection, weakref.ref(snapshot), profile, functions)
             facts = self._facts(request, evidence, result.skip)
+            needs = _needs(request, evidence, facts)
         trace = ScanTrace(
             str(predicate),
             replace(result, skip=np.zeros(0, bool)),
@@ -178,8 +199,11 @@ class Engine:
             secret_columns=_secret_columns(snapshot),
             indexes=frozenset(str(definition) for definition, _ in snapshot.indexes),
             evidence=evidence,
-            conditions=_conditions(predicate, catalog, result, _secret_columns(snapshot)),
+            conditions=_conditions(request, predicate, catalog, result, snapshot) + needs.conditions,
             kept_bytes=0 if evidence is None else _kept_bytes(snapshot, result),
+            whole_bytes=needs.whole_bytes,
+            rewrite_indexes=needs.indexes,
+            is_of_join=request.rewrite == _JOIN,
         )
         return Decision(
             _packed(result, loaded.token, selection.needed, facts),
@@ -255,14 +279,27 @@ def _packed(result: PruneResult, token: int, needed: frozenset[Requirement], fac
 
 
 def _conditions(
-    predicate: Predicate, catalog: IndexCatalog, result: PruneResult, secret: frozenset[str]
+    request: ScanRequest, predicate: Predicate, catalog: IndexCatalog, result: PruneResult, snapshot: Snapshot
 ) -> tuple[Condition, ...]:
     """Return what a scan asks of columns and expressions; a failure must not cost the scan its skip mask."""
     try:
-        return conditions_of(predicate, catalog, result.unused, secret)
+        found = conditions_of(predicate, catalog, result.unused, _secret_columns(snapshot))
+        return by_keys(found, predicate) if request.rewrite == _JOIN else found
     except Exception as error:  # noqa: BLE001 - only advice needs them
         _log.debug("xskip cannot tell what a scan asks of its columns: %r", error)
         return ()
+
+
+def _needs(request: ScanRequest, evidence: Evidence, facts: FileFacts | None) -> RewriteNeeds:
+    """Return what a rewrite needs of columns; a failure must not cost the scan its skip mask."""
+    snapshot = evidence.snapshot()
+    if request.facts is None or facts is None or snapshot is None:
+        return RewriteNeeds()
+    try:
+        return needs_of(request.facts, evidence, snapshot, facts)
+    except Exception as error:  # noqa: BLE001 - only advice needs them
+        _log.debug("xskip cannot tell what a rewrite needs of its columns: %r", error)
+        return RewriteNeeds()
 
 
 def _kept_bytes(snapshot: Snapshot, result: PruneResult) -> int:

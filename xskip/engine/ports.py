@@ -11,6 +11,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.file_table import FileTable
+from xskip.protocol.scan_records import UsedRequest
 from xskip.pruning.prune import PruneResult
 
 __all__ = ["Functions", "Jobs", "NoFunctions", "Platform"]
@@ -70,8 +71,8 @@ class Platform(Protocol):
     def forget_directories(self) -> None:
         """Forget which directories have an index, because this process has changed one."""
 
-    def take_used(self) -> list[int]:
-        """Return the numbers of the requests of explanations whose files a query has read since the last call."""
+    def take_used(self, *, waits: bool) -> list[UsedRequest]:
+        """Return the requests for plans whose files a query has read since the last call; wait for all that ended."""
 
     def count_failure(self) -> None:
         """Count a scan whose index cannot be used, in the metrics of the program."""

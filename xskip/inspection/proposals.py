@@ -208,6 +208,8 @@ def _without_index(snapshot: Snapshot, usage: DatasetUsage, *, with_useless: boo
     used = {d.columns[0] for d, _ in snapshot.indexes if d.expression is None and usage.of(str(d)).ruled_out}
     found: dict[Operand, dict[tuple[ConditionKind, ...], ConditionUsage]] = {}
     for condition, use in usage.conditions.items():
+        if condition.is_of_rewrite:
+            continue
         if not condition.is_answered or (with_useless and condition.operand not in used):
             uses = found.setdefault((condition.operand, condition.is_expression), {})
             uses[condition.kinds] = uses.get(condition.kinds, ConditionUsage()) + use

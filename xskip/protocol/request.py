@@ -51,6 +51,10 @@ class FactsRequest:
     columns: tuple[Column, ...]
     #: The predicates of which the planner needs the files where no row, and where all rows satisfy them.
     predicates: Sequence[Any] = ()
+    #: For each column what the rewrite does with it, in order; empty if the request does not tell.
+    needs: tuple[tuple[str, ...], ...] = ()
+    #: The number of rows that the query needs; 0 for all.
+    rows: int = 0
 
     @classmethod
     def parse(cls, members: object) -> FactsRequest | None:
@@ -60,12 +64,15 @@ class FactsRequest:
         facts = members["facts"]
         columns = (Column(tuple(path), kind) for _, path, kind in _member(facts, "columns", list))
         predicates = _member(facts, "predicates", list) if "predicates" in facts else ()
-        return cls(_member(facts, "whole", list), tuple(columns), predicates)
+        needs = _member(facts, "needs", list) if "needs" in facts else ()
+        rows = _member(facts, "rows", int) if "rows" in facts else 0
+        columns_needs = tuple(tuple(sorted(str(each).split(","))) for each in needs)
+        return cls(_member(facts, "whole", list), tuple(columns), predicates, columns_needs, rows)
 
     def text(self) -> str:
         """Return a text that equal requests have."""
         columns = [(column.path, column.type) for column in self.columns]
-        return json.dumps((self.conditions, columns, list(self.predicates)))
+        return json.dumps((self.conditions, columns, list(self.predicates), self.needs, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,8 @@ class ScanRequest:
     expression_settings: str
     #: The number of files above which a Spark job prunes the metadata.
     job_threshold: int
+    #: The name of the rewrite that knows the filters as the query runs; empty for filters of the plan.
+    rewrite: str = ""
 
     @staticmethod
     def parse(text: str) -> ScanRequest:
@@ -115,10 +124,16 @@ class ScanRequest:
                 partition_types=_texts(members, "partitions"),
                 expression_settings=_member(members, "evaluated", str),
                 job_threshold=_job_threshold(members),
+                rewrite=_member(members, "rewrite", str) if "rewrite" in members else "",
             )
         except RequestError as error:
             error.header = header
             raise
+
+    @property
+    def is_of_plan(self) -> bool:
+        """Return whether the hook states later whether a query has read the files: a rewrite has sent the request."""
+        return self.facts is not None or self.rewrite != ""
 
     def read_profile(self) -> ReadProfile:
         """Return how the query reads the data files."""
@@ -130,7 +145,7 @@ class ScanRequest:
         # the profile of the build.
         others = (
             self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold,
-            "" if self.facts is None else self.facts.text(),
+            "" if self.facts is None else self.facts.text(), self.rewrite,
         )  # fmt: skip
         return self.filters_text + json.dumps(others)
 

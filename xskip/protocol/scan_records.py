@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DatasetTotals", "ExecutedScan", "Explanation", "QueryRecord", "ScanRecord", "SessionTotals"]
+__all__ = ["DatasetTotals", "ExecutedScan", "Explanation", "QueryRecord", "ScanRecord", "SessionTotals", "UsedRequest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,22 @@ class ScanRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UsedRequest:
+    """A request for a plan whose files a query has read since."""
+
+    id: int
+    #: The bytes of the files that the scan reads.
+    kept_bytes: int
+    #: The number of files that a rewrite has left out.
+    unneeded: int
+
+    @classmethod
+    def parse(cls, text: str) -> list[UsedRequest]:
+        """Return the requests of a JSON array."""
+        return [cls(*members) for members in json.loads(text)]
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutedScan:
     """A scan of files in a physical plan (``io.xskip.observe.ExecutedScan``)."""
 
@@ -65,6 +81,8 @@ class ExecutedScan:
     #: The names of the rewrites that left out files while the query ran, with commas between.
     pruned_by: str = ""
     requests: tuple[ScanRecord, ...] = ()
+    #: The numbers of further requests, whose answers have not decided which files the scan lists.
+    questions: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> list[ExecutedScan]:
@@ -75,7 +93,7 @@ class ExecutedScan:
     def of(cls, members: dict[str, Any]) -> ExecutedScan:
         """Return the scan of a JSON object."""
         requests = tuple(ScanRecord(**request) for request in members.pop("requests", ()))
-        return cls(**members, requests=requests)
+        return cls(**members | {"questions": tuple(members.get("questions", ()))}, requests=requests)
 
 
 @dataclass(frozen=True, slots=True)

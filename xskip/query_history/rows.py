@@ -46,8 +46,12 @@ SCHEMA = pa.schema(
         ("kept_bytes", pa.int64()),
         ("milliseconds", pa.float64()),
         ("ruled_out", pa.list_(pa.int64())),
+        ("whole_bytes", pa.int64()),
     ]
 )
+
+#: The columns that files of earlier releases lack.
+_LATER_COLUMNS = frozenset(("conditions", "whole_bytes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class ScanSums:
     milliseconds: float
     #: For each index in use, the sum of the files that it ruled out.
     ruled_out: tuple[int, ...] = ()
+    #: The bytes of the files all of whose rows match, of those that scans read whose rewrites lack metadata of columns.
+    whole_bytes: int = 0
 
     def __add__(self, other: ScanSums) -> ScanSums:
         return ScanSums(
@@ -105,6 +111,7 @@ class ScanSums:
             self.kept_bytes + other.kept_bytes,
             self.milliseconds + other.milliseconds,
             tuple(a + b for a, b in zip(self.ruled_out, other.ruled_out, strict=True)),
+            self.whole_bytes + other.whole_bytes,
         )
 
 
@@ -150,11 +157,13 @@ class HistoryRows:
         instants = {name: table[name].cast(pa.int64()) for name in ("first", "last")}
         for name, values in instants.items():
             table = table.set_column(table.schema.get_field_index(name), name, values)
-        is_complete = "conditions" in table.column_names
-        for row in table.select([name for name in SCHEMA.names if is_complete or name != "conditions"]).to_pylist():
+        absent = _LATER_COLUMNS.difference(table.column_names)
+        for row in table.select([name for name in SCHEMA.names if name not in absent]).to_pylist():
             # The first releases recorded only the columns.
+            is_complete = "conditions" not in absent
             known = map(_condition, row["conditions"] or ()) if is_complete else map(Condition, row["without_index"])
             row["conditions"] = list(known)
+            row["whole_bytes"] = row.get("whole_bytes") or 0
             yield _parsed(ScanKind, row), _parsed(ScanSums, row)
 
 

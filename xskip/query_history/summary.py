@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from xskip.query_history.rows import ScanKind, ScanSums
-from xskip.results.index_usage import Condition, ConditionUsage, DatasetUsage, IndexUsage
+from xskip.results.index_usage import Condition, ConditionUsage, DatasetUsage, IndexUsage, bytes_of
 from xskip.results.savings import DatasetSavings, Savings
 
 __all__ = ["savings_of", "usage_of"]
@@ -49,22 +49,28 @@ def usage_of(
     scans, useful, first, last = 0, set[str](), None, 0
     asked, ruled_out = Counter[str](), Counter[str]()
     conditions: dict[Condition, ConditionUsage] = {}
+    columns: set[str] = set()
     for kind, sums in rows:
         last = max(last, sums.last)
         if kind.dataset != dataset:
             continue
         useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
+        columns.update(each.operand for each in kind.conditions if each.is_of_rewrite)
         if frozenset(kind.present) != texts or kind.problem:  # also a scan that asked no index
             continue
-        scans += sums.scans
+        asks_for_files = kind.predicate is not None or not all(each.is_of_rewrite for each in kind.conditions)
+        scans += sums.scans if asks_for_files else 0
         first = sums.first if first is None else min(first, sums.first)
         for name, count in zip(kind.used, sums.ruled_out, strict=True):
             asked[name] += sums.scans
             ruled_out[name] += count
         for condition in kind.conditions:
             found = conditions.get(condition, ConditionUsage())
-            conditions[condition] = found + ConditionUsage(sums.scans, sums.kept_bytes)
+            size = bytes_of(condition, kind.conditions, sums.kept_bytes, sums.whole_bytes)
+            conditions[condition] = found + ConditionUsage(sums.scans, size)
     indexes = {name: IndexUsage(count, ruled_out[name]) for name, count in asked.items()}
     # One busy hour is no day of it: a shorter time than a day counts as a day.
     recorded = min(float(days), max(1.0, (last - (last if first is None else first)) / _DAY))
-    return DatasetUsage(scans, indexes, conditions, texts, frozenset(useful & texts), days, recorded)
+    return DatasetUsage(
+        scans, indexes, conditions, texts, frozenset(useful & texts), days, recorded, frozenset(columns)
+    )

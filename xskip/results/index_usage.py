@@ -7,11 +7,42 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["Condition", "ConditionKind", "ConditionUsage", "DatasetUsage", "IndexUsage"]
+__all__ = [
+    "KEYS",
+    "Condition",
+    "ConditionKind",
+    "ConditionUsage",
+    "DatasetUsage",
+    "IndexUsage",
+    "bytes_of",
+    "kind_of_keys",
+]
 
 #: The kinds of conditions: ``=`` and ``IN``; ``>`` and ``>=``; ``<`` and ``<=``; prefixes of texts; tests for NULL. All
-#: others, and all conditions inside of an ``OR``, are other ones.
-ConditionKind = Literal["equal", "above", "below", "prefix", "null", "other"]
+#: others, and all conditions inside of an ``OR``, are other ones. Then the keys of joins, by the number of keys, and
+#: what rewrites of plans need of the metadata of a column: exact bounds, a number of NULLs, one value in each file, and
+#: the first rows in an order of the column, from its least or its greatest value on, with NULL before or behind.
+ConditionKind = Literal[
+    "equal", "above", "below", "prefix", "null", "other",
+    "keys_1", "keys_4", "keys_16", "keys_64", "keys_256", "keys_1024",
+    "bounds", "count", "group", "least", "greatest", "least_or_null", "greatest_or_null",
+]  # fmt: skip
+#: The kinds of conditions by keys of joins, with the most keys of each.
+KEYS: Mapping[ConditionKind, int] = MappingProxyType(
+    {"keys_1": 1, "keys_4": 4, "keys_16": 16, "keys_64": 64, "keys_256": 256, "keys_1024": 1024}
+)
+_OF_REWRITES: frozenset[ConditionKind] = frozenset(
+    ("bounds", "count", "group", "least", "greatest", "least_or_null", "greatest_or_null")
+)
+
+
+def kind_of_keys(count: int) -> ConditionKind:
+    """Return the kind of a condition by a number of keys.
+
+    >>> kind_of_keys(1), kind_of_keys(5), kind_of_keys(5000)
+    ('keys_1', 'keys_16', 'keys_1024')
+    """
+    return next((kind for kind, most in KEYS.items() if count <= most), "keys_1024")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,6 +58,11 @@ class Condition:
     #: A column to name in place of an expression with literals, for texts that show no values; empty without literals.
     column: str = ""
 
+    @property
+    def is_of_rewrite(self) -> bool:
+        """Return whether a rewrite of plans needs metadata of the column, and no filter does."""
+        return not _OF_REWRITES.isdisjoint(self.kinds)
+
     def without_values(self) -> Condition:
         """Return the condition without the literals of its expression.
 
@@ -41,11 +77,22 @@ class ConditionUsage:
     """The scans with a condition."""
 
     scans: int = 0
-    #: The bytes of the files that the indexes and partitions kept for these scans.
+    #: The bytes of the files that the indexes and partitions kept for these scans. If a rewrite lacks metadata of the
+    #: column, only those of the files all of whose rows match; several such columns of a scan have equal parts of them.
     kept_bytes: int = 0
 
     def __add__(self, other: ConditionUsage) -> ConditionUsage:
         return ConditionUsage(self.scans + other.scans, self.kept_bytes + other.kept_bytes)
+
+
+def bytes_of(condition: Condition, conditions: Iterable[Condition], kept_bytes: int, whole_bytes: int) -> int:
+    """Return the bytes that a scan with some conditions read because of one of them, see :class:`ConditionUsage`.
+
+    ``whole_bytes`` are those of the files all of whose rows match, among those that the scan reads.
+    """
+    if not condition.is_of_rewrite or condition.is_answered:
+        return kept_bytes
+    return whole_bytes // sum(each.is_of_rewrite and not each.is_answered for each in conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +123,8 @@ class DatasetUsage:
     days: int | None = None
     #: The days from the first to the last of the queries, from 1 to ``days``; None without a history.
     days_recorded: float | None = None
+    #: The columns that rewrites of plans asked about, also while the dataset had other indexes.
+    rewrite_columns: frozenset[str] = frozenset()
 
     def of(self, index: str) -> IndexUsage:
         """Return the use of an index."""
@@ -83,7 +132,9 @@ class DatasetUsage:
 
     def among(self, present: Iterable[str]) -> DatasetUsage:
         """Return the use; if it is that of another set of indexes than the present one, only which were useful."""
-        return self if self.present == frozenset(present) else DatasetUsage(useful=self.useful, days=self.days)
+        if self.present == frozenset(present):
+            return self
+        return DatasetUsage(useful=self.useful, days=self.days, rewrite_columns=self.rewrite_columns)
 
     def without_values(self) -> DatasetUsage:
         """Return the use without the literals of expressions."""

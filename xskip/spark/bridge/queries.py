@@ -16,7 +16,14 @@ from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.protocol.file_table import Pieces
 from xskip.protocol.packed_values import Packed
-from xskip.protocol.scan_records import ExecutedScan, Explanation, QueryRecord, ScanRecord, SessionTotals
+from xskip.protocol.scan_records import (
+    ExecutedScan,
+    Explanation,
+    QueryRecord,
+    ScanRecord,
+    SessionTotals,
+    UsedRequest,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,9 +175,9 @@ class QueryCalls:
         """Return the sums of what the queries of a session have read and skipped."""
         return SessionTotals.parse(self._calls.savings(spark._jsparkSession))
 
-    def take_used(self) -> list[int]:
-        """Return the numbers of the requests of explanations whose files a query has read since the last call."""
-        return list(json.loads(self._calls.takeUsed()))
+    def take_used(self, *, waits: bool) -> list[UsedRequest]:
+        """Return the requests for plans whose files a query has read since the last call; wait for all that ended."""
+        return UsedRequest.parse(self._calls.takeUsed(waits))
 
     def session_id(self, spark: SparkSession) -> str:
         """Return the identifier of a session in the records of requests."""

@@ -6,7 +6,7 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -142,21 +142,39 @@ class HistoryRecorder:
 
     def _scans(self, query: QueryRecord, author: Writer) -> Iterator[tuple[ScanKind, ScanSums]]:
         for scan in query.scans:
+            questions = [trace for number in scan.questions if (trace := self.trace(number)) is not None]
             if not scan.requests:
-                yield self._unanswered(query, scan, author)
+                yield self._unanswered(query, scan, author, questions)
             for request in scan.requests:
-                yield self._answered(query, request, author)
+                yield self._answered(query, request, author, questions)
 
-    def _unanswered(self, query: QueryRecord, scan: ExecutedScan, author: Writer) -> tuple[ScanKind, ScanSums]:
+    def _unanswered(
+        self, query: QueryRecord, scan: ExecutedScan, author: Writer, questions: Sequence[ScanTrace]
+    ) -> tuple[ScanKind, ScanSums]:
         dataset = self.hook.locations.normalized(scan.path) if scan.path else scan.table
         problem = _bounded(scan.refusal or scan.off)
-        kind = ScanKind(dataset, scan.format, None, problem, user=author.user, application=author.application)
-        ended = query.ended_ms
-        return kind, ScanSums(ended, ended, 1, 1, scan.files, scan.bytes, scan.files, scan.bytes, 0.0)
+        asked = next((trace for trace in questions if trace.conditions), None)
+        kind = ScanKind(
+            dataset,
+            scan.format,
+            None,
+            problem,
+            tuple(sorted(asked.indexes)) if asked else (),
+            user=author.user,
+            application=author.application,
+            conditions=_conditions(asked, query),
+        )
+        ended, whole = query.ended_ms, asked.whole_part(scan.bytes) if asked else 0
+        sums = ScanSums(ended, ended, 1, 1, scan.files, scan.bytes, scan.files, scan.bytes, 0.0, (), whole)
+        return kind, sums
 
-    def _answered(self, query: QueryRecord, request: ScanRecord, author: Writer) -> tuple[ScanKind, ScanSums]:
+    def _answered(
+        self, query: QueryRecord, request: ScanRecord, author: Writer, questions: Sequence[ScanTrace]
+    ) -> tuple[ScanKind, ScanSums]:
         trace = self.trace(request.id)
-        used = {} if trace is None else ruled_out_by_indexes(trace)
+        used = {} if trace is None else ruled_out_by_indexes(trace, request.unneeded)
+        for name, count in (pair for question in questions for pair in ruled_out_by_indexes(question).items()):
+            used[name] = max(used.get(name, 0), count)
         names = sorted(used)
         kind = ScanKind(
             request.root,
@@ -168,17 +186,18 @@ class HistoryRecorder:
             tuple(sorted(columns_without_index(trace))) if trace else (),
             author.user,
             author.application,
-            _conditions(trace, query),
+            _conditions(trace, query, *questions),
         )
         ended, spent = query.ended_ms, request.request_ms + request.filter_ms
         read = request.listed, request.listed_bytes, request.kept, request.kept_bytes
-        sums = ScanSums(ended, ended, 1, 1, *read, spent, tuple(used[name] for name in names))
+        whole = trace.whole_part(request.kept_bytes) if trace else 0
+        sums = ScanSums(ended, ended, 1, 1, *read, spent, tuple(used[name] for name in names), whole)
         return kind, sums
 
 
-def _conditions(trace: ScanTrace | None, query: QueryRecord) -> tuple[Condition, ...]:
+def _conditions(trace: ScanTrace | None, query: QueryRecord, *questions: ScanTrace) -> tuple[Condition, ...]:
     """Return what a scan asks of columns and expressions, the latter with literals only if reports show values."""
-    found = trace.conditions if trace else ()
+    found = [condition for each in (trace, *questions) if each is not None for condition in each.conditions]
     return tuple(sorted(set(found if query.shows_values else (each.without_values() for each in found))))
 
 

@@ -12,6 +12,7 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.writers import declare_application
 from xskip.protocol.file_table import FileTable
+from xskip.protocol.scan_records import UsedRequest
 from xskip.settings import HISTORY, METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -69,9 +70,9 @@ class SparkPlatform:
         """Make the hook look for indexes again."""
         self.hook.locations.forget_directories()
 
-    def take_used(self) -> list[int]:
-        """Return the numbers of the requests of explanations whose files a query has read since the last call."""
-        return self.hook.queries.take_used()
+    def take_used(self, *, waits: bool) -> list[UsedRequest]:
+        """Return the requests for plans whose files a query has read since the last call; wait for all that ended."""
+        return self.hook.queries.take_used(waits=waits)
 
     def count_failure(self) -> None:
         """Count a scan whose index cannot be used, in Spark's metrics system."""

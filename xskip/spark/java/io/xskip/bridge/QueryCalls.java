@@ -155,11 +155,13 @@ public final class QueryCalls {
   }
 
   /**
-   * Returns the requests of explanations whose files were read since the last call, as a JSON array
-   * of numbers.
+   * Returns the requests for plans whose files were read since the last call, see {@link
+   * ScanLog#takeUsed}.
+   *
+   * @param waits whether to wait for the records of all executions that have ended
    */
-  public String takeUsed() {
-    return QueryLog.takeUsed();
+  public String takeUsed(boolean waits) {
+    return waits ? QueryLog.takeUsed() : ScanLog.takeUsed();
   }
 
   public String sessionId(Object session) throws Exception {

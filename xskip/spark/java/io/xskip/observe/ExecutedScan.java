@@ -20,6 +20,7 @@ final class ExecutedScan implements Json.Value {
   private final Set<String> runtimeRewrites;
   private final long[] sizes;
   private final List<ScanRecord> records;
+  private final List<ScanRecord> questions;
 
   /**
    * Records a scan.
@@ -37,6 +38,7 @@ final class ExecutedScan implements Json.Value {
     filesRead = scan.filesRead();
     runtimeRewrites = scan.runtimeRewrites();
     records = scan.records();
+    questions = scan.questions();
     sizes = isAnswered() ? new long[] {0, 0} : scan.sizes();
   }
 
@@ -79,6 +81,11 @@ final class ExecutedScan implements Json.Value {
     json.writeBooleanField("is_partition_filtered", isPartitionFiltered);
     json.writeNumberField("files_read", filesRead);
     json.writeStringField("pruned_by", String.join(", ", runtimeRewrites));
+    json.writeArrayFieldStart("questions");
+    for (ScanRecord each : questions) {
+      json.writeNumber(each.id());
+    }
+    json.writeEndArray();
     json.writeArrayFieldStart("requests");
     if (records != null) {
       for (ScanRecord each : records) {

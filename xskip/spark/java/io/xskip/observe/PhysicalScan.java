@@ -12,6 +12,7 @@ import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -205,6 +206,11 @@ final class PhysicalScan {
     return !records.isEmpty() && ((ScanRecord) records.get(0)).query().equals(execution);
   }
 
+  /** Returns the records of requests whose answers have not decided the latest listing. */
+  List<ScanRecord> questions() {
+    return isIndexed() ? context().questions() : Collections.<ScanRecord>emptyList();
+  }
+
   /** Returns whether the scan has listed its files to read them, or its index was asked. */
   boolean hasRun() {
     if (metric("numOutputRows") > 0 || metric("numFiles") > 0) {
@@ -265,6 +271,7 @@ final class PhysicalScan {
   void countExplained() {
     List<ScanRecord> records = records();
     if (records != null && context().markCounted()) {
+      ScanLog.addUsed(context().questions());
       ScanLog.addUsed(records);
       for (ScanRecord record : records) {
         record.addToCounters();

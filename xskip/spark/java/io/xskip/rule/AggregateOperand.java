@@ -22,6 +22,11 @@ abstract class AggregateOperand {
     return true;
   }
 
+  /**
+   * Notes what an aggregate does with the column that the operand is, if it is one in all files.
+   */
+  void addNeed(FactColumns columns, String need) {}
+
   /** Returns how many rows of a file have a value other than NULL, or a negative number. */
   abstract long values(FileFacts files, ColumnFacts[] facts, int position);
 
@@ -96,6 +101,11 @@ abstract class AggregateOperand {
     Column(int column, boolean isExact) {
       this.column = column;
       this.isExact = isExact;
+    }
+
+    @Override
+    void addNeed(FactColumns columns, String need) {
+      columns.addNeed(column, need.equals("bounds") && !isExact ? "rows" : need);
     }
 
     @Override

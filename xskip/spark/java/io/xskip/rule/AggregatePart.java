@@ -39,6 +39,9 @@ abstract class AggregatePart {
     return operand;
   }
 
+  /** Returns what the aggregate does with a column, see [JVM-RQ-6]. */
+  abstract String need();
+
   /** Returns the same aggregate over no file. */
   abstract AggregatePart empty();
 
@@ -87,6 +90,11 @@ abstract class AggregatePart {
     }
 
     @Override
+    String need() {
+      return "count";
+    }
+
+    @Override
     AggregatePart empty() {
       return new Count(aggregate(), operand());
     }
@@ -130,6 +138,11 @@ abstract class AggregatePart {
 
     Total(AggregateExpression aggregate, AggregateOperand operand) {
       super(aggregate, operand);
+    }
+
+    @Override
+    String need() {
+      return "rows";
     }
 
     @Override
@@ -194,6 +207,11 @@ abstract class AggregatePart {
       this.type = type;
       isLeast = aggregate.aggregateFunction() instanceof Min;
       order = (Ordering<Object>) TypeUtils$.MODULE$.getInterpretedOrdering(type);
+    }
+
+    @Override
+    String need() {
+      return "bounds";
     }
 
     @Override

@@ -38,6 +38,7 @@ final class AggregateParts extends FileSums {
           if (part == null || !part.operand().isKnowable()) {
             return null;
           }
+          part.operand().addNeed(operands.columns(), part.need());
           parts.parts.add(part);
         }
       }

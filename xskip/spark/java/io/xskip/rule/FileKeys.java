@@ -35,7 +35,7 @@ final class FileKeys {
       }
       int partition = chain.partition(column);
       if (partition < 0) {
-        columns.position(column);
+        columns.addNeed(columns.position(column), "group");
       }
       found.keys.add(column);
       found.partitions.add(Integer.valueOf(partition));

@@ -29,7 +29,11 @@ abstract class FileSums {
       return null;
     }
     FactsQuestion question =
-        new FactsQuestion(conditions, operands().columns().all(), operands().predicates().all());
+        new FactsQuestion(
+            conditions,
+            operands().columns().all(),
+            operands().columns().needs(),
+            operands().predicates().all());
     FileFacts files = chain.facts(question);
     if (files == null) {
       return null;

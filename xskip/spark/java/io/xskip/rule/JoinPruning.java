@@ -65,7 +65,7 @@ final class JoinPruning extends FilePruning {
   @Override
   BitSet matching(NumberedListing listing) throws Throwable {
     Object[] keys = SubqueryValues.joinKeys(this);
-    return keys == null ? null : listing.matching(conditions(keys));
+    return keys == null ? null : listing.matching(conditions(keys), rewrite());
   }
 
   /** Returns conditions that each row with one of the keys satisfies; null if no row has one. */

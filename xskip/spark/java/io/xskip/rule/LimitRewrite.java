@@ -48,7 +48,9 @@ final class LimitRewrite implements Rewrite {
     if (!(rows instanceof Integer) || conditions == null || isCheap) {
       return node;
     }
-    FactsQuestion question = new FactsQuestion(conditions, Collections.<Expression>emptyList());
+    FactsQuestion question =
+        new FactsQuestion(
+            conditions, Collections.<Expression>emptyList(), Collections.<String>emptyList(), 0);
     FileFacts facts = chain.facts(question);
     List<Integer> chosen = facts == null ? null : choose(facts, ((Integer) rows).intValue());
     if (chosen == null || chosen.size() == facts.count()) {

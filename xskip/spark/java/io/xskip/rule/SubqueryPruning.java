@@ -34,9 +34,9 @@ final class SubqueryPruning extends FilePruning {
     for (Expression condition : conditions) {
       boolean isConstant = condition instanceof Literal;
       if (isConstant && !Boolean.TRUE.equals(((Literal) condition).value())) {
-        return listing.matching(null); // no row
+        return listing.matching(null, rewrite()); // no row
       }
     }
-    return listing.matching(conditions);
+    return listing.matching(conditions, rewrite());
   }
 }

@@ -9,8 +9,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -55,7 +57,7 @@ final class TopSelection {
     if (groups == null || conditions == null || rows == 0 || !addColumns()) {
       return null;
     }
-    FactsQuestion question = new FactsQuestion(conditions, columns.all());
+    FactsQuestion question = new FactsQuestion(conditions, columns.all(), columns.needs(), rows);
     FileFacts files = chain.facts(question);
     if (files == null) {
       return null;
@@ -88,10 +90,16 @@ final class TopSelection {
         return false;
       }
       if (chain.partition(column) < 0) {
-        columns.position(column);
+        columns.addNeed(columns.position(column), need(order));
       }
     }
     return true;
+  }
+
+  /** Returns which rows an order needs of its column. */
+  private static String need(SortOrder order) {
+    String end = order.direction() == Ascending$.MODULE$ ? "least" : "greatest";
+    return order.nullOrdering() == NullsFirst$.MODULE$ ? end + "_or_null" : end;
   }
 
   /**

@@ -9,30 +9,50 @@ public final class FactsQuestion {
   private final List<Expression> conditions;
   private final List<Expression> columns;
   private final List<Expression> predicates;
+  private final List<String> needs;
+  private final int rows;
 
-  /** Creates a question without predicates. */
-  public FactsQuestion(List<Expression> conditions, List<Expression> columns) {
-    this(conditions, columns, Collections.<Expression>emptyList());
+  /**
+   * Creates a question without predicates.
+   *
+   * @param needs what the rewrite does with each column, see [JVM-RQ-6]
+   * @param rows the number of rows that the query needs, or 0 for all
+   */
+  public FactsQuestion(
+      List<Expression> conditions, List<Expression> columns, List<String> needs, int rows) {
+    this.conditions = conditions;
+    this.columns = columns;
+    this.needs = needs;
+    this.rows = rows;
+    predicates = Collections.<Expression>emptyList();
   }
 
   /**
-   * Creates a question.
+   * Creates a question about all rows.
    *
    * @param conditions the conditions that all rows of a file that matches wholly satisfy
    * @param columns the columns of the relation whose bounds and numbers of NULLs are needed
+   * @param needs what the rewrite does with each column, see [JVM-RQ-6]
    * @param predicates the predicates of which the files are needed where no row, and where all rows
    *     satisfy them
    */
   public FactsQuestion(
-      List<Expression> conditions, List<Expression> columns, List<Expression> predicates) {
+      List<Expression> conditions,
+      List<Expression> columns,
+      List<String> needs,
+      List<Expression> predicates) {
     this.conditions = conditions;
     this.columns = columns;
+    this.needs = needs;
     this.predicates = predicates;
+    rows = 0;
   }
 
   boolean isThatOf(FactsQuestion other) {
     return conditions.equals(other.conditions)
         && columns.equals(other.columns)
+        && needs.equals(other.needs)
+        && rows == other.rows
         && predicates.equals(other.predicates);
   }
 
@@ -46,5 +66,15 @@ public final class FactsQuestion {
 
   List<Expression> predicates() {
     return predicates;
+  }
+
+  /** Returns what the rewrite does with each column. */
+  List<String> needs() {
+    return needs;
+  }
+
+  /** Returns the number of rows that the query needs, or 0 for all. */
+  int rows() {
+    return rows;
   }
 }

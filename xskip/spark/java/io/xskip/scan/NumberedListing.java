@@ -94,12 +94,18 @@ public final class NumberedListing {
    * Makes the records of a scan known, unless an index was asked when the scan listed its files.
    */
   private void publish(List<ScanRecord> records) {
+    ScanLog.addUsed(records);
     List<ScanRecord> latest = context.latest();
-    if (latest == null || latest.isEmpty()) {
-      for (ScanRecord record : records) {
-        ScanLog.add(record);
-      }
+    boolean isFirst = latest == null || latest.isEmpty();
+    if (isFirst) {
       context.setLatest(records);
+    }
+    for (ScanRecord record : records) {
+      if (isFirst) {
+        ScanLog.add(record);
+      } else {
+        context.addQuestion(record);
+      }
     }
   }
 
@@ -128,8 +134,10 @@ public final class NumberedListing {
    * all numbers have to be taken for such files.
    *
    * @param conditions the conditions on the rows, or null if no row matches
+   * @param rewrite the name of the rewrite that knows them
    */
-  public synchronized BitSet matching(List<Expression> conditions) throws Throwable {
+  public synchronized BitSet matching(List<Expression> conditions, String rewrite)
+      throws Throwable {
     BitSet matching = new BitSet(next);
     matching.set(0, next - numbers.size()); // files of earlier listings
     if (conditions == null) {
@@ -142,7 +150,7 @@ public final class NumberedListing {
     Seq<Expression> filters = (Seq<Expression>) Scala.seq(conditions);
     List<ScanRecord> records = new ArrayList<>();
     for (IndexLocation location : context.locations()) {
-      TimedAnswer response = new TimedAnswer(location, context, filters, null);
+      TimedAnswer response = new TimedAnswer(location, context, filters, null, rewrite);
       PruningAnswer answer = response.pruning();
       left = answer.filter(left, schema);
       records.add(response.record(answer, false));

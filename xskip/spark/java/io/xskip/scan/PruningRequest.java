@@ -31,19 +31,24 @@ public final class PruningRequest {
   private final ScanContext context;
   private final Seq<Expression> dataFilters;
   private final FactsQuestion question;
+  private final String rewrite;
   private final ExpressionEvaluator evaluator;
 
   /**
    * Creates a request.
    *
    * @param question what the answer has to state of each file beside "skip", or null
+   * @param rewrite the name of the rewrite that knows the filters as the query runs, or an empty
+   *     text
    */
   PruningRequest(
       IndexLocation location,
       ScanContext context,
       Seq<Expression> dataFilters,
-      FactsQuestion question) {
+      FactsQuestion question,
+      String rewrite) {
     this.question = question;
+    this.rewrite = rewrite;
     this.location = location;
     this.context = context;
     this.dataFilters = dataFilters;
@@ -94,7 +99,16 @@ public final class PruningRequest {
       writeExpressions(json, "whole", question.conditions());
       writeExpressions(json, "columns", question.columns());
       writeExpressions(json, "predicates", question.predicates());
+      json.writeArrayFieldStart("needs");
+      for (String need : question.needs()) {
+        json.writeString(need);
+      }
+      json.writeEndArray();
+      json.writeNumberField("rows", question.rows());
       json.writeEndObject();
+    }
+    if (!rewrite.isEmpty()) {
+      json.writeStringField("rewrite", rewrite);
     }
     json.writeEndObject();
     json.close();

@@ -17,6 +17,9 @@ import org.apache.spark.sql.internal.SQLConf;
 public final class ScanContext {
   private static final List<String> COUNTED_FORMATS = Arrays.asList("parquet", "avro", "orc");
 
+  /** The most questions beside one listing. */
+  private static final int MAX_QUESTIONS = 8;
+
   private final SkippingSettings settings;
 
   /** The settings of the session that runs the query, which can change before Spark reads. */
@@ -30,6 +33,9 @@ public final class ScanContext {
 
   /** The records of the latest listing, one for each index; null before the first listing. */
   private volatile List<ScanRecord> latest = null;
+
+  /** The records of requests beside the latest listing, whose answers have not decided it. */
+  private final List<ScanRecord> questions = new ArrayList<>();
 
   /**
    * Whether a listing of this scan is counted: for a query, or after an explanation of the query.
@@ -56,9 +62,29 @@ public final class ScanContext {
     conditions.add(ExpressionEncoder.encode(condition, evaluator));
   }
 
-  /** Sets the records of the latest listing. */
+  /** Sets the records of the latest listing, beside which there are no questions yet. */
   void setLatest(List<ScanRecord> records) {
+    synchronized (questions) {
+      questions.clear();
+    }
     latest = records;
+  }
+
+  /** Adds the record of a request whose answer has not decided the latest listing. */
+  void addQuestion(ScanRecord record) {
+    record.forgetFiles();
+    synchronized (questions) {
+      if (questions.size() < MAX_QUESTIONS) {
+        questions.add(record);
+      }
+    }
+  }
+
+  /** Returns the records of requests whose answers have not decided the latest listing. */
+  public List<ScanRecord> questions() {
+    synchronized (questions) {
+      return new ArrayList<>(questions);
+    }
   }
 
   /** Returns the records of the latest listing, or null if no listing ended. */

@@ -21,8 +21,8 @@ public final class ScanLog {
   private static final AtomicLong LAST_ID = new AtomicLong();
   private static final Deque<ScanRecord> RECORDS = new ArrayDeque<>();
 
-  /** The numbers of the requests of explanations whose files an execution has read. */
-  private static final Deque<Long> USED = new ArrayDeque<>();
+  /** The records, as JSON, of requests for plans whose files an execution has read since. */
+  private static final Deque<String> USED = new ArrayDeque<>();
 
   private ScanLog() {}
 
@@ -99,11 +99,11 @@ public final class ScanLog {
         });
   }
 
-  /** Adds the requests of an explanation whose files an execution has read. */
+  /** Adds requests for a plan whose files an execution has read since. */
   public static void addUsed(List<ScanRecord> scans) {
     synchronized (USED) {
       for (ScanRecord scan : scans) {
-        USED.addLast(Long.valueOf(scan.id()));
+        USED.addLast("[" + scan.id() + "," + scan.keptBytes() + "," + scan.unneeded() + "]");
         if (USED.size() > CAPACITY) {
           USED.removeFirst();
         }
@@ -112,8 +112,9 @@ public final class ScanLog {
   }
 
   /**
-   * Returns the numbers of the requests of explanations whose files an execution has read since the
-   * last call, as a JSON array.
+   * Returns the requests for plans whose files an execution has read since the last call, as a JSON
+   * array: for each its number, the bytes of the files that the scan reads, and the number of files
+   * that a rewrite has left out.
    */
   public static String takeUsed() {
     synchronized (USED) {

@@ -134,16 +134,27 @@ public final class ScanPruner {
     // a rewrite has asked of a scan without filters, and selected nothing: no index was of use
     if (!isPruned || (!isSelected && !canPrune(context, filters))) {
       context.setLatest(Collections.<ScanRecord>emptyList());
+      recordQuestions();
       return;
     }
     for (int i = 0; i < records.size(); i++) { // the query was not known when it was planned
       records.set(i, ((ScanRecord) records.get(i)).ofPresentQuery());
     }
     log();
-    if (isExplained && Explanation.current() == null) {
+    if ((isExplained || question != null) && Explanation.current() == null) {
       ScanLog.addUsed(records);
     }
     publish();
+  }
+
+  /** Keeps the requests whose answers decide nothing: they tell which indexes would. */
+  private void recordQuestions() {
+    for (ScanRecord record : records) {
+      context.addQuestion(record);
+    }
+    if (Explanation.current() == null && context.markCounted()) {
+      ScanLog.addUsed(records);
+    }
   }
 
   /** Reads only the files of a selection, and returns whether there is one that suffices. */
@@ -238,7 +249,7 @@ public final class ScanPruner {
   }
 
   private void applyAnswer(IndexLocation location) throws Throwable {
-    TimedAnswer response = new TimedAnswer(location, context, filters.dataFilters, question);
+    TimedAnswer response = new TimedAnswer(location, context, filters.dataFilters, question, "");
     refusal = response.refusal();
     if (refusal != null) {
       return;

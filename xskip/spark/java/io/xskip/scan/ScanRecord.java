@@ -108,7 +108,8 @@ public final class ScanRecord implements Json.Value {
     return id == null ? "" : id;
   }
 
-  long id() {
+  /** Returns the number of the request. */
+  public long id() {
     return id;
   }
 

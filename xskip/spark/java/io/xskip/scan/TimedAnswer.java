@@ -22,14 +22,20 @@ final class TimedAnswer {
    * Asks an index.
    *
    * @param question what the answer has to state of each file beside "skip", or null
+   * @param rewrite the name of the rewrite that knows the filters as the query runs, or an empty
+   *     text
    */
   TimedAnswer(
-      IndexLocation location, ScanContext context, Seq<Expression> filters, FactsQuestion question)
+      IndexLocation location,
+      ScanContext context,
+      Seq<Expression> filters,
+      FactsQuestion question,
+      String rewrite)
       throws Throwable {
     this.location = location;
     this.context = context;
     sent = System.nanoTime();
-    request = new PruningRequest(location, context, filters, question);
+    request = new PruningRequest(location, context, filters, question, rewrite);
     byte[] bytes = request.send();
     received = System.nanoTime();
     isPresent = bytes != null;
