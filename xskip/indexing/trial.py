@@ -23,7 +23,7 @@ from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.codec import open_file
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.temporary import temporary_folder
-from xskip.results.index_usage import ConditionKind
+from xskip.results.index_usage import KEYS, ConditionKind
 from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -33,6 +33,8 @@ __all__ = ["TrialRun"]
 
 #: The number of values in the lists of all files and one operand above which the lists are not complete.
 _MAX_VALUES = 5_000_000
+#: The needs of rewrites that bounds and numbers of NULLs answer for some files.
+_ORDERS_AND_GROUPS = ("group", "least", "greatest", "least_or_null", "greatest_or_null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +80,16 @@ class TrialRun:
 def _indexes(operand: Operand, kinds: frozenset[ConditionKind], most: int) -> Iterator[Index]:
     """Yield the indexes that answer some kinds of conditions on an operand."""
     column, expression = operand
-    if kinds & {"equal", "above", "below", "prefix"}:
+    has_keys = not kinds.isdisjoint(KEYS)
+    if has_keys or kinds & {"equal", "above", "below", "prefix", "bounds", *_ORDERS_AND_GROUPS}:
         yield MinMax(column, expression=expression)
-    if kinds & {"equal", "prefix"}:
+    if has_keys or kinds & {"equal", "prefix"}:
         yield ValueList(column, max_values=most, expression=expression)
-    if "equal" in kinds:
+    if has_keys or "equal" in kinds:
         yield BloomFilter(column, expression=expression)
     if "prefix" in kinds:
         yield Prefix(column, expression=expression)
-    if "null" in kinds:
+    if kinds & {"null", "count", *_ORDERS_AND_GROUPS}:
         yield NullCount(column, expression=expression)
 
 

@@ -12,6 +12,7 @@ from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.inspection.candidates import Trial
 from xskip.inspection.description import cost_of
 from xskip.inspection.proposals import Proposals, operand_of
+from xskip.inspection.rewrite_proposals import RewriteProposals
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
@@ -30,6 +31,8 @@ _MIN_SCANS = 10
 _NEARLY_ALL = 0.9
 #: The number of values in lists above which the lists are not counted.
 _MAX_VALUES = 5_000_000
+#: The index types that have bounds or numbers of NULLs for rewrites of plans.
+_OF_REWRITES = ("minmax", "valuelist", "nullcount")
 
 
 def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage, trial: Trial | None = None) -> AdviceList:
@@ -61,9 +64,11 @@ class _Adviser:
         """Yield at most one piece of advice for each index, then the proposed indexes, then an order of the data."""
         present = {definition.key for definition, _ in self.snapshot.indexes}
         proposals = Proposals(self.snapshot, self.usage, self.trial)
+        rewrites = RewriteProposals(proposals)
         added = tuple(proposals.indexes())
         replaced = {operand_of(each)[0] for each in added if each.index is not None}
-        order = proposals.order(added)
+        orders = (proposals.order(added), rewrites.order(added))
+        order = max(filter(None, orders), key=lambda each: each.saved_bytes or 0.0, default=None)
         of_order = None if order is None or order.is_expression else ("minmax", (order.subject,))
         for definition, _ in self.snapshot.indexes:
             of_statistics = self._on_statistics(definition, present)
@@ -72,12 +77,19 @@ class _Adviser:
                 found = replace(found, action="remove")  # by the index that the trial has chosen
             if found is not None and of_statistics is None:
                 found = replace(found, is_of_process=self.usage.days is None)
-            stays = str(definition) in self.usage.useful or definition.key == of_order
+            stays = (
+                str(definition) in self.usage.useful or definition.key == of_order or self._is_of_rewrites(definition)
+            )
             if found is not None and not (found.action == "remove" and stays):
                 yield self._with_cost(found, definition, has_use=of_statistics is None)
         yield from added
+        yield from rewrites.indexes(added)
         if order is not None:
             yield order
+
+    def _is_of_rewrites(self, definition: IndexDefinition) -> bool:
+        """Return whether an index has metadata of a column that rewrites of plans asked about."""
+        return definition.name in _OF_REWRITES and definition.columns[0] in self.usage.rewrite_columns
 
     def _with_cost(self, advice: Advice, definition: IndexDefinition, *, has_use: bool) -> Advice:
         """Return advice with what the index costs and has given, unless it ``has_use`` in its text already."""

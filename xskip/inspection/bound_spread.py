@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["RuledOut", "ruled_out_by_bounds"]
+__all__ = ["RuledOut", "ruled_out_by_bounds", "ruled_out_for_keys"]
 
 Numbers = npt.NDArray[np.float64]
 
@@ -36,21 +36,43 @@ def ruled_out_by_bounds(low: pa.Array, high: pa.Array) -> RuledOut | None:
 
     ``low`` and ``high`` have the least and the greatest value of each file, ``low`` without nulls.
     """
-    places = _numbers(pa.concat_arrays([low, high]))
-    if places is None or not len(places) or not np.isfinite(places).all():
+    ends = _ends(low, high)
+    if ends is None:
         return None
-    least, greatest = places[: len(low)], places[len(low) :]
+    least, greatest = ends
     first, last = least.min(), greatest.max()
-    with np.errstate(over="ignore"):
-        width = last - first
-    if not np.isfinite(width):
-        return None
+    width = last - first
     if width <= 0:
         return RuledOut(0.0, 0.0)
     # The values are at random in the range of the data, not in its rows: a condition above v rules out a file if v lies
     # between its greatest value and the last one. So a column with few values far outside of the others counts as one
     # whose files differ, as queries look for such values.
     return RuledOut(float((last - greatest).mean() / width), float((least - first).mean() / width))
+
+
+def ruled_out_for_keys(low: pa.Array, high: pa.Array, keys: int) -> float | None:
+    """Return the mean share of the files between whose bounds no key is, for a number of keys at random in the range.
+
+    >>> ruled_out_for_keys(pa.array([0, 5]), pa.array([5, 10]), 2)
+    0.25
+    """
+    ends = _ends(low, high)
+    if ends is None:
+        return None
+    least, greatest = ends
+    width = greatest.max() - least.min()
+    # A key is between the bounds of a file with the probability w, so that none of n keys is with (1 - w) ** n.
+    return float(((1 - (greatest - least) / width) ** keys).mean()) if width > 0 else 0.0
+
+
+def _ends(low: pa.Array, high: pa.Array) -> tuple[Numbers, Numbers] | None:
+    """Return both bounds of files as numbers, whose greatest difference is finite; None if they are not known so."""
+    places = _numbers(pa.concat_arrays([low, high]))
+    if places is None or not len(places) or not np.isfinite(places).all():
+        return None
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(places.max() - places.min())
+    return (places[: len(low)], places[len(low) :]) if is_finite else None
 
 
 def _numbers(values: pa.Array) -> Numbers | None:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
-from xskip.results.index_usage import ConditionKind, ConditionUsage
+from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds, ruled_out_for_keys
+from xskip.inspection.unread_files import unread_shares
+from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage
 from xskip.types import bloom_bits
 from xskip.types.sort_keys import sort_key
 
@@ -58,6 +59,8 @@ class MeasuredOperand:
     bounds: RuledOut | None = None
     #: The number of different values in the files of the trial; None if there are too many.
     distinct: int | None = None
+    #: The shares of files that rewrites of plans need not read with bounds of the operand, by what they need.
+    unread: Mapping[ConditionKind, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ def measured(collected: Mapping[str, Collected], files: int, fpp: float) -> Meas
         candidates.append(Candidate(name, useful, found.bytes / read, per_file))
     counted = lists is not None and lists.null_count == 0 and _is_list(lists)
     distinct = int(pc.count_distinct(sort_key(lists.flatten())).as_py()) if counted and lists is not None else None
-    return MeasuredOperand(tuple(candidates), bounds, distinct)
+    unread = unread_shares(statistics.get("minmax"), statistics.get("nullcount"))
+    return MeasuredOperand(tuple(candidates), bounds, distinct, unread)
 
 
 def _shares(
@@ -118,9 +122,11 @@ def _shares(
         shares["minmax"] = {
             "equal": bounds.equal, "above": bounds.above, "below": bounds.below, "prefix": bounds.equal,
         }  # fmt: skip
+        shares["minmax"] |= _of_keys(statistics["minmax"])
     of_values = None if lists is None else _absent(lists)
     if of_values is not None and lists is not None:
         shares["valuelist"] = {"equal": of_values}
+        shares["valuelist"].update({kind: _absent_keys(lists, keys) for kind, keys in KEYS.items()})
         prefixes = _prefixes(lists)
         absent = None if prefixes is None else _absent(prefixes)
         if absent is not None:
@@ -132,6 +138,8 @@ def _shares(
         looked_up = _absent_in_filters(statistics["bloomfilter"], statistics.get("minmax"))
         share = looked_up if of_values is None else of_values * (1 - fpp)
         shares["bloomfilter"] = {} if share is None else {"equal": share}
+        if of_values is not None and lists is not None:
+            shares["bloomfilter"] |= {k: _absent_keys(lists, n) * (1 - fpp) ** n for k, n in KEYS.items()}
     if "nullcount" in statistics:
         nulls = pc.struct_field(statistics["nullcount"], 0)
         shares["nullcount"] = {"null": float(pc.mean(pc.fill_null(pc.equal(nulls, 0), False)).as_py())}
@@ -186,6 +194,30 @@ def _absent(lists: pa.Array) -> float | None:
     distinct = pc.count_distinct(sort_key(values)).as_py()
     known = len(lists) - lists.null_count
     return float(known - len(values) / distinct) / len(lists)
+
+
+def _of_keys(bounds: pa.Array) -> dict[ConditionKind, float]:
+    """Return the mean shares of the files that bounds rule out for some keys at random."""
+    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
+    known = pc.and_(low.is_valid(), high.is_valid())
+    low, high = low.filter(known), high.filter(known)
+    shares = {kind: ruled_out_for_keys(low, high, keys) for kind, keys in KEYS.items()}
+    return {kind: share for kind, share in shares.items() if share is not None}
+
+
+def _absent_keys(lists: pa.Array, keys: int) -> float:
+    """Return the mean share of files that lack all of some keys, at random among the values that files have.
+
+    >>> round(_absent_keys(pa.array([["a"], ["b"], ["c", "d"]]), 2), 3)
+    0.389
+    """
+    # A file with l of d values lacks n keys with the probability C(d - l, n) / C(d, n), which is the product of
+    # (d - l - i) / (d - i) for i from 0 to n - 1. With fewer values than keys, each value is a key.
+    distinct = pc.count_distinct(sort_key(lists.flatten())).as_py()
+    lengths = pc.list_value_length(lists).fill_null(distinct).to_numpy(zero_copy_only=False).astype(float)
+    steps = np.arange(min(keys, distinct))
+    left = np.clip(distinct - lengths[:, None] - steps, 0, None) / (distinct - steps)
+    return float(left.prod(axis=1).mean())
 
 
 def _prefixes(lists: pa.Array) -> pa.Array | None:

@@ -15,9 +15,9 @@ from xskip.metadata.table import index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice
 from xskip.results.advice_texts import AskedOperand, cost_text, index_to_add, index_to_measure, order_of_data
-from xskip.results.index_usage import ConditionKind, ConditionUsage, DatasetUsage
+from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
-__all__ = ["Proposals", "operand_of", "operands_to_measure"]
+__all__ = ["Proposals", "columns_of_rewrites", "is_secret", "operand_of", "operands_to_measure"]
 
 #: An operand that fewer scans have is not named.
 _MIN_SCANS = 3
@@ -28,7 +28,7 @@ _WORTH = 0.1
 #: The share of what the best index saves that is enough for a smaller one.
 _CLOSE = 0.95
 #: The kinds of conditions that statistics of one operand decide.
-_MEASURED: tuple[ConditionKind, ...] = ("equal", "above", "below", "prefix", "null")
+_MEASURED: tuple[ConditionKind, ...] = ("equal", "above", "below", "prefix", "null", *KEYS)
 #: The kinds of conditions that an order helps.
 _ORDERED: tuple[ConditionKind, ...] = ("equal", "above", "below")
 Uses = Mapping[tuple[ConditionKind, ...], ConditionUsage]
@@ -38,11 +38,11 @@ def operands_to_measure(snapshot: Snapshot, usage: DatasetUsage) -> dict[Operand
     """Return the operands that a trial measures, with the kinds of their conditions."""
     asked = _without_index(snapshot, usage, with_useless=True)
     found = {operand: frozenset(kind for kinds in uses for kind in kinds) for operand, uses in asked}
-    return {
-        operand: kinds
-        for operand, kinds in found.items()
-        if not kinds.isdisjoint(_MEASURED) and not _is_secret(operand, snapshot)
-    }
+    found = {operand: kinds for operand, kinds in found.items() if not kinds.isdisjoint(_MEASURED)}
+    for column, uses in columns_of_rewrites(usage):
+        kinds = found.get((column, False), frozenset[ConditionKind]())
+        found[column, False] = kinds.union(kind for each in uses for kind in each)
+    return {operand: kinds for operand, kinds in found.items() if not is_secret(operand, snapshot)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Proposals:
         for operand, uses in _without_index(self.snapshot, self.usage, with_useless=self.trial is not None):
             measured = None if self.trial is None else self.trial.operands.get(operand)
             can_measure = not all(set(kinds).isdisjoint(_MEASURED) for kinds in uses)
-            can_measure = can_measure and not _is_secret(operand, self.snapshot)
+            can_measure = can_measure and not is_secret(operand, self.snapshot)
             if measured is not None:
                 yield from self._measured(operand, uses, measured.candidates)
             elif self.trial is None or not can_measure:
@@ -92,10 +92,10 @@ class Proposals:
         index, asked = index_text((chosen.index_type, (column,))), self._asked(operand, uses)
         read_files = 0 if self.trial is None else self.trial.files
         text = index_to_add(
-            index, asked, self.usage, (saved / read, saved / self._days), (read_files, cost_text(cost_bytes, seconds))
+            index, asked, self.usage, (saved / read, saved / self.days), (read_files, cost_text(cost_bytes, seconds))
         )
         yield Advice(
-            "add", index, text, index, is_expression, asked.scans, saved / read, saved, self._per_day(saved),
+            "add", index, text, index, is_expression, asked.scans, saved / read, saved, self.per_day(saved),
             cost_bytes, seconds,
         )  # fmt: skip
 
@@ -117,18 +117,16 @@ class Proposals:
             for kinds, use in uses.items():
                 shares = (share_of(in_use, kinds), share_of(rivals, kinds), share_of(then, kinds))
                 gain += self._gain(operand, use, shares)
-        # All other indexes, also the proposed ones, are taken to rule out nothing in the new order.
-        lost = sum(each.saved_bytes or 0.0 for each in added if operand_of(each) != operand)
-        saved = gain - lost - self._ruled_out_beside(operand[0])
+        saved = gain - self.lost_in_order(operand, added)
         if saved < _WORTH * total.kept_bytes:
             return None
         every = {**others, **answered}
         means = tuple(_mean(shares, answered, others) for shares in (rivals, then))
         asked, signs = self._asked(operand, {(): total}), {kind for each in every for kind in each}
-        text = order_of_data(asked, signs, (means[0], means[1]), saved / self._days, self.usage)
+        text = order_of_data(asked, signs, (means[0], means[1]), saved / self.days, self.usage)
         return Advice(
             "order", operand[0], text, None, operand[1], total.scans, saved / total.kept_bytes, saved,
-            self._per_day(saved),
+            self.per_day(saved),
         )  # fmt: skip
 
     def _gain(self, operand: Operand, use: ConditionUsage, shares: tuple[float, float, float]) -> float:
@@ -142,11 +140,12 @@ class Proposals:
         gain = use.kept_bytes * (then - rival) / (1 - now) if now <= rival < then else 0.0
         if any(d.columns == (operand[0],) and d.name != "minmax" for d, _ in self.snapshot.indexes):
             # Another index may keep fewer files than the bounds. In the new order, scans read 1 - then of all bytes.
-            gain = min(gain, max(0.0, use.kept_bytes - use.scans * self._all_bytes * (1 - then)))
+            gain = min(gain, max(0.0, use.kept_bytes - use.scans * self.all_bytes * (1 - then)))
         return gain
 
     @property
-    def _all_bytes(self) -> int:
+    def all_bytes(self) -> int:
+        """Return the size of all files."""
         return int(pc.sum(self.snapshot.load(()).files.sizes).as_py() or 0)
 
     def _ordered_uses(self, operand: Operand, *, is_answered: bool) -> dict[tuple[ConditionKind, ...], ConditionUsage]:
@@ -181,23 +180,31 @@ class Proposals:
             return min(files, width + 1)
         return files
 
-    def _ruled_out_beside(self, column: str) -> float:
-        """Return the bytes of the files that indexes on other columns have ruled out: at most what an order loses."""
-        mean = self._all_bytes / max(self.snapshot.rows, 1)
-        others = (str(d) for d, _ in self.snapshot.indexes if d.columns != (column,))
-        return mean * sum(self.usage.of(name).ruled_out for name in others)
+    def lost_in_order(self, operand: Operand, added: Sequence[Advice]) -> float:
+        """Return the bytes that an order by an operand loses, at most.
+
+        All indexes on other columns, also the proposed ones, are taken to rule out nothing in the new order.
+        """
+        mean = self.all_bytes / max(self.snapshot.rows, 1)
+        others = (str(d) for d, _ in self.snapshot.indexes if d.columns != (operand[0],))
+        proposed = sum(each.saved_bytes or 0.0 for each in added if operand_of(each) != operand)
+        return proposed + mean * sum(self.usage.of(name).ruled_out for name in others)
 
     @property
-    def _days(self) -> float:
+    def days(self) -> float:
+        """Return the days that the bytes of scans are about; 1 for a process."""
         return 1.0 if self.usage.days_recorded is None else self.usage.days_recorded
 
-    def _per_day(self, count: float) -> float | None:
+    def per_day(self, count: float) -> float | None:
+        """Return a number of bytes for a day of the history; None without one."""
         return None if self.usage.days_recorded is None else count / self.usage.days_recorded
 
     def _asked(self, operand: Operand, uses: Uses) -> AskedOperand:
         total = _sum(uses)
         has_index = any(d.columns == (operand[0],) for d, _ in self.snapshot.indexes)
-        return AskedOperand(operand[0], total.scans, self.usage.scans, total.kept_bytes / self._days, has_index)
+        is_key = all(not set(kinds).isdisjoint(KEYS) for kinds in uses if kinds)
+        bytes_read = total.kept_bytes / self.days
+        return AskedOperand(operand[0], total.scans, self.usage.scans, bytes_read, has_index, is_key and () not in uses)
 
 
 def _without_index(snapshot: Snapshot, usage: DatasetUsage, *, with_useless: bool) -> Iterator[tuple[Operand, Uses]]:
@@ -213,8 +220,21 @@ def _without_index(snapshot: Snapshot, usage: DatasetUsage, *, with_useless: boo
         if not condition.is_answered or (with_useless and condition.operand not in used):
             uses = found.setdefault((condition.operand, condition.is_expression), {})
             uses[condition.kinds] = uses.get(condition.kinds, ConditionUsage()) + use
+    for uses in found.values():
+        if any(not set(kinds).isdisjoint(KEYS) for kinds in uses):
+            uses.pop(("other",), None)  # the test for NULL that Spark adds to the scan of the same join
     scans = sorted(found.items(), key=lambda item: (-_sum(item[1]).scans, item[0]))
     yield from ((operand, uses) for operand, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= _MIN_SCANS)
+
+
+def columns_of_rewrites(usage: DatasetUsage) -> Iterator[tuple[str, Uses]]:
+    """Yield the columns of which rewrites of most scans lack metadata, with what they need."""
+    found: dict[str, dict[tuple[ConditionKind, ...], ConditionUsage]] = {}
+    for condition, use in usage.conditions.items():
+        if condition.is_of_rewrite and not condition.is_answered:
+            found.setdefault(condition.operand, {})[condition.kinds] = use
+    scans = sorted(found.items(), key=lambda item: (-_sum(item[1]).scans, item[0]))
+    yield from ((column, uses) for column, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= _MIN_SCANS)
 
 
 def operand_of(added: Advice) -> Operand:
@@ -223,7 +243,7 @@ def operand_of(added: Advice) -> Operand:
     return column, added.is_expression
 
 
-def _is_secret(operand: Operand, snapshot: Snapshot) -> bool:
+def is_secret(operand: Operand, snapshot: Snapshot) -> bool:
     """Return whether an index on an operand can tell values of a column that an encrypted index covers."""
     secret = {path for d, _ in snapshot.indexes if d.key_label is not None for path in d.paths}
     text = operand[0].lower().replace("`", "")

@@ -39,7 +39,8 @@ class Advice:
     is_expression : bool
         Whether the index or the order is on an expression, and not on a column.
     scans : int or None
-        The number of scans with a condition that the index or the order answers.
+        The number of scans with a condition that the index or the order answers, or that need it for an aggregation or
+        first rows.
     saved_share : float or None
         The share of the bytes that these scans read which the advice saves, from 0 to 1.
     saved_bytes : float or None

@@ -9,11 +9,31 @@ from xskip.hints import Phrase, Words
 from xskip.results.index_usage import ConditionKind, DatasetUsage, IndexUsage
 from xskip.results.render import days_text, human_bytes, percentage
 
-__all__ = ["AskedOperand", "cost_text", "index_to_add", "index_to_measure", "order_of_data", "period_text", "use_text"]
+__all__ = [
+    "AskedColumn",
+    "AskedOperand",
+    "RewriteFigures",
+    "cost_text",
+    "index_for_rewrites",
+    "index_to_add",
+    "index_to_measure",
+    "order_for_first_rows",
+    "order_of_data",
+    "period_text",
+    "use_text",
+]
 
 _SIGNS: dict[ConditionKind, str] = {
     "equal": "= or IN", "above": ">", "below": "<", "prefix": "LIKE 'x%'", "null": "IS NULL",
 }  # fmt: skip
+
+_FIRST_ROWS = "need the first rows in the order of {0}"
+_NEEDS: dict[ConditionKind, str] = {
+    "bounds": "compute min({0}) or max({0})", "count": "compute count({0})", "group": "group by {0}",
+    "least": _FIRST_ROWS, "greatest": _FIRST_ROWS, "least_or_null": _FIRST_ROWS, "greatest_or_null": _FIRST_ROWS,
+}  # fmt: skip
+#: What metadata lack, by whether only numbers of NULLs are needed.
+_LACKS = {True: "numbers of NULLs", False: "bounds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +48,37 @@ class AskedOperand:
     bytes: float
     #: Whether an index is on it, which answers none of the conditions or rules out no file.
     has_index: bool = False
+    #: Whether all conditions are those by the keys of joins.
+    is_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskedColumn:
+    """What rewrites of plans need of a column."""
+
+    column: str
+    kinds: frozenset[ConditionKind]
+    scans: int
+    #: The bytes that the scans read, in a day or in this process.
+    bytes: float
+
+    @property
+    def is_counted(self) -> bool:
+        """Return whether the rewrites need nothing but the number of NULLs."""
+        return self.kinds <= {"count"}
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteFigures:
+    """What an index saves for rewrites of plans."""
+
+    #: The bytes that they do not read with the index, in a day or in this process; None if it was not measured.
+    saved: float | None = None
+    #: The number of files of the trial that has measured it; 0 if the statistics of the queries suffice.
+    files: int = 0
+    cost: str = ""
+    #: Whether a trial can measure what the index saves.
+    can_measure: bool = True
 
 
 def period_text(usage: DatasetUsage) -> str:
@@ -97,10 +148,38 @@ def order_of_data(
     )
 
 
+def index_for_rewrites(subject: str, asked: AskedColumn, usage: DatasetUsage, figures: RewriteFigures) -> str:
+    """Return the advice to add an index that lets rewrites of plans read less."""
+    lacks = f"{_needed(asked, usage)}, for which the metadata lack {_LACKS[asked.is_counted]}"
+    if figures.saved is None:
+        text = f"add {subject}: {lacks}, and read {bytes_text(asked.bytes, usage)}"
+        trial = Phrase("advise(trial=32)", "xskip advise --trial 32")
+        return Words("{}; {} measures what the index saves", text, trial) if figures.can_measure else text
+    by = f"by a trial of {figures.files:,} files" if figures.files else "with the index"
+    text = f"add {subject}: {lacks}; {by} they need not read {bytes_text(figures.saved, usage)}"
+    return text + (f"; {figures.cost}" if figures.cost else "")
+
+
+def order_for_first_rows(asked: AskedColumn, saved: float, usage: DatasetUsage, *, has_index: bool) -> str:
+    """Return the advice to write data in the order of which queries need the first rows."""
+    index = "" if has_index else f" and add minmax({asked.column})"
+    return (
+        f"write the data ordered by {asked.column}{index}: {_needed(asked, usage)}, and read "
+        f"{bytes_text(asked.bytes, usage)} of files whose values overlap; in this order each of them reads one file; "
+        f"less what other indexes no longer rule out, this saves {bytes_text(saved, usage)}"
+    )
+
+
+def _needed(asked: AskedColumn, usage: DatasetUsage) -> str:
+    phrases = dict.fromkeys(_NEEDS[kind] for kind in _NEEDS if kind in asked.kinds)
+    needs = " or ".join(phrases)
+    return f"{asked.scans:,} scans of {period_text(usage)} {needs.format(asked.column)}"
+
+
 def _asked(asked: AskedOperand, usage: DatasetUsage) -> str:
     why = "for which its index rules out no file" if asked.has_index else "which no index answers"
     scans = f"{asked.scans:,} of {asked.all_scans:,} scans of {period_text(usage)}"
-    return f"{scans} have a condition on {asked.operand}, {why}"
+    return f"{scans} {'compare keys of joins with' if asked.is_key else 'have a condition on'} {asked.operand}, {why}"
 
 
 def _duration(seconds: float) -> str:
