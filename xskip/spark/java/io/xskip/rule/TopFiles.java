@@ -23,12 +23,12 @@ import scala.math.Ordering;
  */
 final class TopFiles {
   private final FileFacts files;
-  private final DataType type;
   private final int partition;
   private final boolean isAscending;
   private final boolean hasNullsFirst;
   private final Ordering<Object> order;
   private final ColumnFacts facts;
+  private final FileBounds bounds;
 
   /**
    * Creates the files of an order.
@@ -40,10 +40,11 @@ final class TopFiles {
     this.files = files;
     this.facts = facts;
     this.partition = partition;
-    type = sort.child().dataType();
+    DataType type = sort.child().dataType();
     isAscending = sort.direction() == Ascending$.MODULE$;
     hasNullsFirst = sort.nullOrdering() == NullsFirst$.MODULE$;
     order = (Ordering<Object>) TypeUtils$.MODULE$.getInterpretedOrdering(type);
+    bounds = new FileBounds(files, facts, partition, type);
   }
 
   /** Returns which of some files can have one of the first of their rows. */
@@ -108,7 +109,7 @@ final class TopFiles {
   }
 
   private boolean isNeeded(int position, Object last) {
-    if (partition < 0 && !isKnown(position)) {
+    if (!bounds.isBounded(position) && !bounds.isEmpty(position)) {
       return true;
     }
     if (hasNullsFirst && canHaveNull(position)) {
@@ -116,12 +117,6 @@ final class TopFiles {
     }
     Object best = bound(position, isAscending);
     return best != null && compared(best, last) <= 0; // without bounds, all values are NULL
-  }
-
-  /** Returns whether it is known of a file of which column values it has bounds, or none. */
-  private boolean isKnown(int position) {
-    int ordinal = files.ordinal(position);
-    return ordinal >= 0 && (facts.isBounded(ordinal) || facts.isEmpty(ordinal));
   }
 
   private boolean canHaveNull(int position) {
@@ -132,13 +127,7 @@ final class TopFiles {
 
   /** Returns the lower or the upper bound of a file, or null if it has none. */
   private Object bound(int position, boolean isLow) {
-    if (partition >= 0) {
-      return files.partition(position).isNullAt(partition)
-          ? null
-          : files.partition(position).get(partition, type);
-    }
-    int ordinal = files.ordinal(position);
-    return isLow ? facts.low(ordinal) : facts.high(ordinal);
+    return isLow ? bounds.low(position) : bounds.high(position);
   }
 
   private int compared(Object one, Object other) {
