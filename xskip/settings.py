@@ -259,7 +259,7 @@ LIMIT = Setting(
 )  # fmt: skip
 JOINS = Setting(
     "spark.xskip.planning.joins", default=True, read=_flag, expected=_FLAG,
-    meaning="keys of the side of a join that Spark broadcasts leave out files of the other side",
+    meaning="bounds and broadcast keys of one side of a join leave out files of the other side",
 )  # fmt: skip
 SUBQUERIES = Setting(
     "spark.xskip.planning.subqueries", default=True, read=_flag, expected=_FLAG,

@@ -27,6 +27,8 @@ __all__ = ["RewriteNeeds", "by_keys", "needs_of"]
 
 #: The kinds of needs that a rewrite of the first rows in an order has.
 _ORDERS = frozenset(("least", "greatest", "least_or_null", "greatest_or_null"))
+#: The kinds of needs for which a column alone does not tell what an index would save.
+_OF_SEVERAL = frozenset(("rows", "partner"))
 _KINDS = frozenset(get_args(ConditionKind))
 #: The most columns of which a request tells something.
 _MAX_COLUMNS = 8
@@ -57,7 +59,7 @@ def needs_of(request: FactsRequest, evidence: Evidence, snapshot: Snapshot, fact
     ]
     indexes = tuple(dict.fromkeys(name for each in columns for name in each.indexes()))
     found = RewriteNeeds(indexes=indexes)
-    if request.predicates or any("rows" in each.needs for each in columns):
+    if request.predicates or any(each.needs & _OF_SEVERAL for each in columns):
         return found  # the answer depends on more than the columns
     whole = facts.whole
     if any(each.needs & _ORDERS for each in columns):

@@ -62,8 +62,8 @@ class ScanReport:
         join, ``subquery`` for the values of scalar subqueries. Empty if only Spark did.
     rewrite : str
         The name of what left out more files than the indexes rule out: ``limit`` if the files that match wholly have
-        enough rows, ``top-k`` if rows of other files come first, ``aggregate`` if metadata answer counts and bounds.
-        Empty if nothing did.
+        enough rows, ``top-k`` if rows of other files come first, ``aggregate`` if metadata answer counts and bounds,
+        ``join`` if bounds of the other side of a join show that no row has a partner. Empty if nothing did.
     unneeded : int
         How many of the skipped files it left out.
     explained : tuple of FileExplanation
@@ -183,10 +183,14 @@ class ScanReport:
         if self.explained and more > 0:
             yield f"{more:,} more file{' is' if more == 1 else 's are'} not shown"
 
+    def _unindexed(self) -> int:
+        """Return how many files without metadata the scan reads: rewrites other than that of joins leave out all."""
+        return self.not_indexed if self.rewrite in ("", "join") else 0
+
     def _view(self, *, with_picture: bool) -> ScanView:
         picture = self.drawing.picture() if with_picture and self.drawing is not None else ""
         has_picture = isinstance(picture, FilePicture)
-        unindexed = 0 if self.rewrite else self.not_indexed  # a rewrite leaves out all files without metadata
+        unindexed = self._unindexed()
         parts = (("matched", self.kept - unindexed), ("unindexed", unindexed), ("skipped", self.skipped))
         outside = f" ({unindexed:,} not indexed)" if unindexed else ""
         pruned = f", {self._pruned_text()}" if self.pruned else ""
@@ -243,6 +247,7 @@ _REWRITES = {
     "limit": ", and the query needs none of them",
     "top-k": ", and these come after enough other rows",
     "aggregate": ", and their metadata have all that the query needs of them",
+    "join": ", and these have no partner in a join",
 }
 #: What leaves out files while a query runs, by the name of the rewrite.
 _RUNTIME_REWRITES = {"join": "join keys", "subquery": "values of subqueries"}
@@ -335,7 +340,8 @@ class SkippingReport:
             counts[outcome.index] = counts.get(outcome.index, 0) + outcome.ruled_out
         names = sorted(counts, key=counts.__getitem__, reverse=True)
         more = f" and {len(names) - _MAX_INDEXES} more" if len(names) > _MAX_INDEXES else ""
-        return ", ".join(names[:_MAX_INDEXES]) + more if names else "the filter alone"
+        rewrites = dict.fromkeys(scan.rewrite for scan in self.scans if scan.rewrite)
+        return ", ".join(names[:_MAX_INDEXES]) + more if names else ", ".join(rewrites) or "the filter alone"
 
     def __repr__(self) -> str:
         return f"SkippingReport({self.headline})"

@@ -54,7 +54,7 @@ public final class SkippingSettings {
   public boolean evaluate;
   public final boolean statistics; // whether sizes of relations are those of the files left
   public final boolean limit; // whether LIMIT leaves out files that it does not need
-  public final boolean joins; // whether keys of a join leave out files of the other side
+  public final boolean joins; // whether sides of joins leave out files of other sides
   public final boolean subqueries; // whether values of scalar subqueries leave out files
   public final boolean topK; // whether ORDER BY with LIMIT leaves out files
   public final boolean aggregates; // whether metadata answer counts and bounds

@@ -19,6 +19,9 @@ final class ScanNote {
    * @param selection the files that suffice for the query, or null for all
    */
   static String text(ScanContext context, FileSelection selection) {
+    if (selection != null && selection.isWhole()) {
+      return text(context, null);
+    }
     List<ScanRecord> records = context.latest();
     if (records == null && !Explanation.isExecuting()) {
       records = context.preview();

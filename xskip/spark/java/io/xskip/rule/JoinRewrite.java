@@ -24,9 +24,11 @@ import scala.collection.immutable.Seq;
  * other side while the query runs [PLN-JN].
  */
 final class JoinRewrite implements Rewrite {
-  private static final List<JoinType> PRUNES_LEFT =
+  /** The joins that lack rows without a partner of the left or of the right side. */
+  static final List<JoinType> PRUNES_LEFT =
       Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, RightOuter$.MODULE$});
-  private static final List<JoinType> PRUNES_RIGHT =
+
+  static final List<JoinType> PRUNES_RIGHT =
       Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, LeftOuter$.MODULE$});
 
   private final Occurrences occurrences;

@@ -32,6 +32,11 @@ final class Occurrences {
     return occurrences;
   }
 
+  /** Returns whether there are several indexed datasets. */
+  boolean areSeveral() {
+    return counts.size() > 1;
+  }
+
   /** Returns whether a dataset occurs once, so that Spark can share no part of a plan over it. */
   boolean isSingle(FileIndex files) {
     return count(counts, files) <= 1;

@@ -119,6 +119,18 @@ final class RelationChain {
     return conditions;
   }
 
+  /** Returns whether rows have the same output whatever other files are read. */
+  boolean isDeterministic() {
+    boolean isDeterministic = true;
+    for (NamedExpression named : output) {
+      isDeterministic &= ((Expression) named).deterministic();
+    }
+    for (Expression filter : filters) {
+      isDeterministic &= filter.deterministic();
+    }
+    return isDeterministic;
+  }
+
   /** Returns the column of the relation that an output of the chain is, or null if it is none. */
   Attribute column(Expression expression) {
     return expression instanceof Attribute ? source(output, (Attribute) expression) : null;
@@ -207,6 +219,16 @@ final class RelationChain {
     return index.delegate();
   }
 
+  /** Returns whether the files of the relation have numbers, by which a query leaves out files. */
+  boolean isNumbered() {
+    return index instanceof SkippingFileIndex && ((SkippingFileIndex) index).numbers() != null;
+  }
+
+  /** Returns the relation, of either data source API. */
+  LogicalPlan source() {
+    return relation;
+  }
+
   /** Returns the relation if it is one of the first data source API, or null. */
   LogicalRelation relation() {
     return relation instanceof LogicalRelation ? (LogicalRelation) relation : null;
@@ -214,8 +236,12 @@ final class RelationChain {
 
   /** Returns the plan with another plan in place of the relation. */
   LogicalPlan replacing(LogicalPlan other) {
+    return replacing(plan, other);
+  }
+
+  private LogicalPlan replacing(LogicalPlan whole, LogicalPlan other) {
     // upwards, because the other plan can contain the relation
-    return (LogicalPlan) plan.transformUp(new NodeReplacement(relation, other));
+    return (LogicalPlan) whole.transformUp(new NodeReplacement(relation, other));
   }
 
   /** Returns the conjuncts of all filters, on the columns of the relation. */
@@ -225,6 +251,11 @@ final class RelationChain {
 
   /** Returns the plan with a relation that reads only the files of a selection. */
   LogicalPlan selecting(FileSelection selection) throws Exception {
+    return selectingIn(plan, selection);
+  }
+
+  /** Returns a plan over the relation, which reads only the files of a selection in it. */
+  LogicalPlan selectingIn(LogicalPlan whole, FileSelection selection) throws Exception {
     LogicalPlan selected;
     if (relation instanceof LogicalRelation) {
       HadoopFsRelation source = (HadoopFsRelation) ((LogicalRelation) relation).relation();
@@ -238,6 +269,6 @@ final class RelationChain {
               (DataSourceV2ScanRelation) relation,
               ((SkippingV2FileIndex) index).selecting(selection));
     }
-    return selected == relation ? plan : replacing(selected);
+    return selected == relation ? whole : replacing(whole, selected);
   }
 }

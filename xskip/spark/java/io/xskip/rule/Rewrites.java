@@ -63,6 +63,10 @@ public final class Rewrites {
       return rewritten;
     }
     Occurrences occurrences = Occurrences.in(rewritten);
+    if (settings.joins) {
+      NodeRewriter<LogicalPlan> bounds = only(new JoinBounds(occurrences));
+      rewritten = bounds.isDefinedAt(rewritten) ? (LogicalPlan) bounds.apply(rewritten) : rewritten;
+    }
     if (settings.subqueries) {
       rewritten = (LogicalPlan) rewritten.transformDown(only(new SubqueryRewrite(occurrences)));
     }

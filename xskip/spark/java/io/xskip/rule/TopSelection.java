@@ -77,6 +77,8 @@ final class TopSelection {
     for (int i = 0; i < isNeeded.length; i++) {
       if (isNeeded[i]) {
         selection.add(files, i);
+      } else {
+        selection.leaveOut(files, i);
       }
     }
     return selection.count() == files.count() ? null : selection;

@@ -23,6 +23,10 @@ public final class FileSelection {
   private final FactsQuestion question;
   private final boolean isFixed;
   private final Map<Path, FileStatus> files = new HashMap<>();
+
+  /** The files that are known not to be needed as long as they do not change. */
+  private final Map<Path, FileStatus> others = new HashMap<>();
+
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
   private final int listed;
   private long bytes = 0;
@@ -56,6 +60,12 @@ public final class FileSelection {
     ((List<FileStatusWithMetadata>) partitions.get(partition)).add(listed);
   }
 
+  /** Adds a file of a listing that is not needed unless it changes. */
+  public void leaveOut(FileFacts facts, int position) {
+    FileStatus file = facts.listed(position).fileStatus();
+    others.put(file.getPath(), file);
+  }
+
   /** Returns the name of the rewrite. */
   public String reason() {
     return reason;
@@ -67,6 +77,11 @@ public final class FileSelection {
 
   public int count() {
     return files.size();
+  }
+
+  /** Returns whether the selection has all files from which the rewrite has selected. */
+  public boolean isWhole() {
+    return files.size() == listed;
   }
 
   boolean isFixed() {
@@ -98,24 +113,24 @@ public final class FileSelection {
     return (Seq<PartitionDirectory>) Scala.seq(directories);
   }
 
-  /** Returns whether a listing has the files of the selection, unchanged, and as many others. */
+  /** Returns whether a listing has as many files, and those that are known are unchanged. */
   private boolean areIn(Seq<PartitionDirectory> listing) {
     int found = 0;
     int count = 0;
     for (PartitionDirectory directory : Scala.list(listing)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        found += has(file.fileStatus()) ? 1 : 0;
+        found += has(files, file.fileStatus()) || has(others, file.fileStatus()) ? 1 : 0;
         count++;
       }
     }
-    return found == files.size() && count == listed;
+    return found == files.size() + others.size() && count == listed;
   }
 
-  private boolean has(FileStatus file) {
-    FileStatus selected = (FileStatus) files.get(file.getPath());
-    return selected != null
-        && selected.getLen() == file.getLen()
-        && selected.getModificationTime() == file.getModificationTime();
+  private static boolean has(Map<Path, FileStatus> some, FileStatus file) {
+    FileStatus known = (FileStatus) some.get(file.getPath());
+    return known != null
+        && known.getLen() == file.getLen()
+        && known.getModificationTime() == file.getModificationTime();
   }
 
   // Two relations of one plan are equal only if they read the same files.

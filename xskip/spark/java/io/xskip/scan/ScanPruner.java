@@ -157,7 +157,7 @@ public final class ScanPruner {
     }
   }
 
-  /** Reads only the files of a selection, and returns whether there is one that suffices. */
+  /** Reads only the files of a selection, and returns whether it leaves out others. */
   private boolean select(FileSelection selection, boolean isOfListing) {
     Seq<PartitionDirectory> selected = null;
     if (selection != null) {
@@ -166,11 +166,23 @@ public final class ScanPruner {
     if (selected == null) {
       return false;
     }
+    boolean isWhole = selection.isWhole() && count(listing) == selection.count();
+    listing = selected;
+    if (isWhole) {
+      return false;
+    }
     if (records.size() == 1) {
       records.set(0, ((ScanRecord) records.get(0)).selecting(selection));
     }
-    listing = selected;
     return true;
+  }
+
+  private static int count(Seq<PartitionDirectory> directories) {
+    int count = 0;
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      count += directory.files().length();
+    }
+    return count;
   }
 
   private void log() {
