@@ -49,7 +49,7 @@ def main() -> int:
                 if asked.planned and (round_.plan.fmt not in COUNTED or round_.plan.damaged):
                     seed += 1
                     continue
-                kinds = round_.kinds[-1:] if asked.planned else round_.kinds
+                kinds = round_.kinds[-2:] if asked.planned else round_.kinds
                 round_.kinds = (asked.kind, "all") if asked.kind else kinds
                 tally, failures = round_.run(_PREDICATES_OF_PLANNED if asked.planned else _PREDICATES)
                 found = [failure.script() for failure in failures]

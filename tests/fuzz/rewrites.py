@@ -1,6 +1,6 @@
 """Queries that metadata plan or answer, beyond filters.
 
-LIMIT, first rows, aggregates, joins and subqueries [PLN-LM] [PLN-TK] [PLN-AG] [PLN-JN] [PLN-SQ].
+LIMIT, first rows, aggregates, joins and subqueries [PLN-LM] [PLN-TK] [PLN-AG] [PLN-JB] [PLN-JN] [PLN-SQ].
 """
 
 from __future__ import annotations
@@ -25,28 +25,44 @@ COUNTED = ("parquet", "avro", "orc")
 #: How many queries ran, and how many of them a rewrite changed.
 COUNTS = {"queries": 0, "rewritten": 0}
 _LIMITS = (1, 2, 3, 7, 20, 100)
+#: How many random joins each predicate has.
+_JOINS_OF_TREE = 3
 #: The queries whose predicate is on the rows whose values leave out files of all rows.
 _BY_KEYS = ("scalar", "semi")
+_JOINS = ("inner", "left", "right", "full", "left_semi", "left_anti")
+_COMPARISONS = (
+    "one = other",
+    "one < other",
+    "one >= other",
+    "one = other AND two <= more",
+    "one BETWEEN other AND more",
+)
 _ORDERS = ("asc_nulls_first", "asc_nulls_last", "desc_nulls_first", "desc_nulls_last")
 
 
-def planned_by_metadata(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
-    """Compare queries with predicates, and of all rows, with those of plain files."""
+def planned_by_metadata(copies: Copies, kinds: Sequence[str], trees: Sequence[Tree]) -> Iterator[Difference]:
+    """Compare queries with predicates, and of all rows, with those of plain files; joins have the last two copies."""
     random = Random(repr(trees))
+    kind = kinds[-1]
     try:
-        plain, indexed = copies.read(PLAIN), copies.read(kind)
+        plain, indexed, other = copies.read(PLAIN), copies.read(kind), copies.read(kinds[-2])
     except REFUSALS:
         return
     for tree in (None, *trees):
         keys = plain if tree is None else plain.filter(str(tree))
-        queries = [*_queries(random, plain, copies.plan.partitions), ("condition", str(random.choice(trees)))]
+        queries = [
+            *_queries(random, plain, copies.plan.partitions),
+            ("condition", str(random.choice(trees))),
+            *(("join", *_joined(random, plain), str(random.choice(trees))) for _ in range(_JOINS_OF_TREE)),
+        ]
         for query in queries:
             matching = indexed if tree is None or query[0] in _BY_KEYS else indexed.filter(str(tree))
+            is_join = query[0] == "join"
             try:
-                expected = _result(plain if query[0] in _BY_KEYS else keys, keys, query)
+                expected = _result(plain if query[0] in _BY_KEYS else keys, plain if is_join else keys, query)
             except REFUSALS:  # a damaged file, or a predicate that Spark cannot evaluate
                 continue
-            found = _result(matching, keys, query)
+            found = _result(matching, other if is_join else keys, query)
             COUNTS["queries"] += 1
             report = xskip.last_report(copies.spark)
             COUNTS["rewritten"] += report is not None and any(scan.rewrite or scan.pruned for scan in report.scans)
@@ -66,6 +82,20 @@ def _queries(random: Random, df: DataFrame, partitions: Sequence[str]) -> Iterat
     yield "rank", key, chosen[-1], random.choice(_ORDERS), random.choice(_LIMITS)
     yield "scalar", chosen[0], random.choice(["=", ">=", "<"]), random.choice(["max", "min"])
     yield "semi", chosen[0]
+
+
+def _joined(random: Random, df: DataFrame) -> tuple[Any, ...]:
+    """Return columns of one type for both sides of a join, its condition, its type and how Spark joins."""
+    types = {field.name: field.dataType for field in df.schema.fields if isinstance(field.dataType, AtomicType)}
+    names = list(types)
+    one = random.choice(names)
+    like = [name for name in names if types[name] == types[one]]
+    two = random.choice(names)
+    columns = (one, two, random.choice(like), random.choice([name for name in names if types[name] == types[two]]))
+    comparison = random.choice(_COMPARISONS)
+    if "BETWEEN" in comparison:
+        columns = (one, two, random.choice(like), random.choice(like))
+    return columns, comparison, random.choice(_JOINS), random.choice(("merge", "broadcast", "shuffle_hash"))
 
 
 def _result(matching: DataFrame, keys: DataFrame, query: tuple[Any, ...]) -> object:
@@ -99,6 +129,12 @@ def _result(matching: DataFrame, keys: DataFrame, query: tuple[Any, ...]) -> obj
             scalar = f"(SELECT {function}(`{column}`) FROM fuzz_keys)"
             found = keys.sparkSession.sql(f"SELECT * FROM fuzz_rows WHERE `{column}` {comparison} {scalar}")
             return _digest(found, column)
+        case ("join", (one, two, other, more), comparison, how, hint, predicate):
+            left = matching.select(F.col(f"`{one}`").alias("one"), F.col(f"`{two}`").alias("two"))
+            few = keys.filter(predicate).select(F.col(f"`{other}`").alias("other"), F.col(f"`{more}`").alias("more"))
+            found = left.join(few.hint(hint), F.expr(comparison), how)
+            digest = F.bit_xor(F.xxhash64(*(F.col(name) for name in found.columns)))
+            return found.agg(F.count("*"), digest, F.count("one")).collect()
         case ("semi", column):
             few = keys.select(F.col(f"`{column}`")).filter(F.pmod(F.hash(F.col(f"`{column}`")), F.lit(5)) == 0)
             return _digest(matching.join(F.broadcast(few), column, "left_semi"), column)

@@ -97,7 +97,7 @@ class Round:
         xskip.enable(self.spark)
         try:
             if self.is_planned:
-                return tally, list(map(self._as_failure, planned_by_metadata(copies, self.kinds[-1], list(truth))))
+                return tally, list(map(self._as_failure, planned_by_metadata(copies, self.kinds, list(truth))))
             failures = [failure for kind in self.kinds for failure in self._asked(kind, truth, tally)]
             failures += map(self._as_failure, self._in_other_ways(truth, tally))
         finally:
@@ -137,7 +137,7 @@ class Round:
         for way in WAYS:
             tally.pairs += FILES * len(trees)
             yield from way(self.copies, self.kinds[-1], trees)
-        yield from planned_by_metadata(self.copies, self.kinds[-1], trees)
+        yield from planned_by_metadata(self.copies, self.kinds, trees)
         if self._has_delta:
             tally.pairs += 2 * FILES * len(trees)
             yield from delta_beside(self.copies, (self.kinds[0], self.kinds[-1]), trees)
