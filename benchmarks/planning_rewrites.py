@@ -6,8 +6,8 @@ The metadata describes 1,000 and 100,000 files that do not exist, with ten rows 
 does not change between queries. Each query filters a window of 1 file in 100, and is planned up to the lists of files,
 in turn with all rewrites off and on. A line has the difference of the medians.
 
-The query of "sum" is one that no rewrite concerns. The "join" runs, because its keys are known only then: no file has
-one of them, and the line has the whole time of the query.
+Both sides of a join of bounds have as many files. The query of "sum" is one that no rewrite concerns. The "join" runs,
+because its keys are known only then: no file has one of them, and the line has the whole time of the query.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ ROUNDS = 9
 TYPES = {"id": "bigint", "ts": "timestamp"}
 NEW = itertools.count()
 WINDOW = f"WHERE ts < timestamp_micros({START} + 300000000000 + {{i}})"
+#: Spark would read a side that it broadcasts.
+MERGE = "/*+ MERGE(t, u) */"
 QUERIES = {
     "sum": f"SELECT sum(id) FROM t {WINDOW}",
     "limit": f"SELECT sum(id) FROM (SELECT id FROM t {WINDOW} LIMIT 100)",
@@ -39,6 +41,8 @@ QUERIES = {
     "count and bounds": f"SELECT count(*), min(ts), max(ts) FROM t {WINDOW}",
     "count of all files": "SELECT count(*), max(id) + {i} FROM t",
     "groups": f"SELECT id, count(*) FROM t {WINDOW} GROUP BY id",
+    "bounds of a join": f"SELECT {MERGE} sum(t.id) FROM t JOIN (SELECT * FROM u {WINDOW}) u ON t.id = u.id",
+    "a join of all files": f"SELECT {MERGE} sum(t.id + {{i}}) FROM t JOIN u ON t.id = u.id",
 }
 JOIN = "SELECT sum(t.id) FROM t JOIN keys ON t.id = keys.id WHERE keys.id < -{i}"
 
@@ -85,9 +89,10 @@ def main() -> None:
         spark.read.parquet(f"{folder}/keys").createOrReplaceTempView("keys")
         for most in FILES:
             files = int(most * arguments().scale)
-            root = f"{folder}/of-{files}"
-            create(spark, root, TYPES, [described(root, files)])
-            relation(spark, root, files, anew=False)[0].createOrReplaceTempView("t")
+            for view in ("t", "u"):
+                root = f"{folder}/{view}-of-{files}"
+                create(spark, root, TYPES, [described(root, files)])
+                relation(spark, root, files, anew=False)[0].createOrReplaceTempView(view)
             for name, query in QUERIES.items():
                 compare(spark, lines, f"{files:,} files: {name}", query)
             rewrite(spark, "true")
