@@ -16,7 +16,7 @@ TYPES = {name: registry.type_of(name) for name in registry.BUILT_IN}
 
 
 def test_the_table_agrees_with_the_classes() -> None:
-    assert [kind.name for kind in TYPES.values() if kind] == list(registry.BUILT_IN)
+    assert {name: kind and kind.name for name, kind in TYPES.items()} == {name: name for name in registry.BUILT_IN}
     assert {name for name, kind in TYPES.items() if kind and kind.of_paths} == registry._OF_PATHS
     modules = {path.stem for path in Path(registry.__file__).parent.glob("*.py")}
     assert set(registry.BUILT_IN) <= modules

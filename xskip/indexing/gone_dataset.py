@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from xskip.indexing.reader import PathReader
 from xskip.indexing.source import base_location, chosen_location
@@ -15,6 +14,9 @@ from xskip.metadatastore.maintenance.gone_dataset import drop_without_dataset
 from xskip.results.operations import DropResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["drop_gone_dataset"]
 
