@@ -51,8 +51,7 @@ final class JoinedRelation {
   boolean isKnown() throws Exception {
     if (question == null) {
       question =
-          new FactsQuestion(
-              Collections.<Expression>emptyList(), columns.all(), columns.needs(), 0);
+          new FactsQuestion(Collections.<Expression>emptyList(), columns.all(), columns.needs(), 0);
       files = chain.isNumbered() ? null : chain.facts(question);
       if (files != null) {
         facts = columns.facts(files);
