@@ -198,6 +198,24 @@ def test_queries_that_no_index_helps_lead_to_no_advice(spark: SparkSession, api:
     assert list(asked(spark, path, query).advise(trial=FILES)) == []
 
 
+def test_bounds_of_joins_are_useful(spark: SparkSession, api: str, path: str, tmp_path: Path) -> None:
+    """[JVM-RQ-6] [REP-S-2] Files without a partner count for the index; the bounds of others are not advised."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    keys = write_once(spark, tmp_path / "keys", "key int, ts long", {"d": [(25, 120)] * 3})
+    index(spark, keys, [MinMax("key"), MinMax("ts")])
+    spark.read.parquet(keys).createOrReplaceTempView("keys")
+    made = index(spark, path, [MinMax("ts"), MinMax("k"), ValueList("g")])
+    asked(spark, path, "select sum(x) from t join keys on t.k = keys.key", 4)
+    assert {each.name: each.ruled_out for each in made.describe().indexes if each.columns == ("k",)} == {
+        "minmax": 4 * (FILES - 1)
+    }
+    before = list(made.advise(trial=FILES))
+    asked(spark, path, "select sum(x) from t join keys on t.u = keys.ts and t.ts >= keys.ts", 4)
+    (added,) = [each for each in made.advise(trial=FILES) if each not in before]
+    assert (added.action, added.subject) == ("add", "u")  # for the condition that it is not NULL
+    assert "have a condition on u" in added.text
+
+
 def test_an_index_that_answers_aggregates_is_useful(spark: SparkSession, api: str, path: str, history: str) -> None:
     """[REP-S-3] [REP-H-4] No filter needs it, and its bounds rule out nothing."""
     made = index(spark, path, [MinMax("ts"), MinMax("x"), ValueList("k")])
