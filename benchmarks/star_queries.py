@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import statistics
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +26,9 @@ from metadata_queries import REWRITES
 from pyspark.sql import SparkSession
 
 import xskip
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from tests.plans.data import FACT_DATES, create_indexes, queries, readable, register
 from tests.plans.measure import measure
 
