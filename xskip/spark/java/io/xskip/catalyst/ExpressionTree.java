@@ -3,6 +3,7 @@ package io.xskip.catalyst;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 
@@ -18,6 +19,18 @@ public final class ExpressionTree {
       nodes.addAll(Scala.list(((Expression) nodes.get(i)).children()));
     }
     return nodes;
+  }
+
+  /** Returns the conditions of which a condition is the conjunction, in their order. */
+  public static List<Expression> conjuncts(Expression condition) {
+    List<Expression> conjuncts = new ArrayList<>();
+    if (condition instanceof And) {
+      conjuncts.addAll(conjuncts(((And) condition).left()));
+      conjuncts.addAll(conjuncts(((And) condition).right()));
+    } else {
+      conjuncts.add(condition);
+    }
+    return conjuncts;
   }
 
   /** Returns the values of the literals in an expression. */

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.InSubqueryExec;
@@ -319,13 +318,12 @@ final class PhysicalScan {
 
   /** Adds the conjuncts of a condition that contain scalar subqueries, with their values. */
   private static void addKnown(Expression condition, List<Expression> conditions) {
-    if (condition instanceof And) {
-      addKnown((Expression) ((And) condition).left(), conditions);
-      addKnown((Expression) ((And) condition).right(), conditions);
-    } else if (Subqueries.isIn(condition)) {
-      Expression known = (Expression) condition.transformUp(new SubqueryLiterals());
-      if (!Subqueries.isIn(known)) {
-        conditions.add(known);
+    for (Expression conjunct : ExpressionTree.conjuncts(condition)) {
+      if (Subqueries.isIn(conjunct)) {
+        Expression known = (Expression) conjunct.transformUp(new SubqueryLiterals());
+        if (!Subqueries.isIn(known)) {
+          conditions.add(known);
+        }
       }
     }
   }

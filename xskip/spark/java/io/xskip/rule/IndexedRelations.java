@@ -1,5 +1,6 @@
 package io.xskip.rule;
 
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
@@ -12,7 +13,6 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -104,11 +104,10 @@ final class IndexedRelations {
   /** Adds the conjuncts that refer to both partition columns and other columns. */
   private static void addMixed(
       Expression condition, StructType partitionSchema, ScanContext context) {
-    if (condition instanceof And) {
-      addMixed(((And) condition).left(), partitionSchema, context);
-      addMixed(((And) condition).right(), partitionSchema, context);
-    } else if (isMixed(condition, partitionSchema)) {
-      context.addCondition(condition);
+    for (Expression conjunct : ExpressionTree.conjuncts(condition)) {
+      if (isMixed(conjunct, partitionSchema)) {
+        context.addCondition(conjunct);
+      }
     }
   }
 

@@ -1,12 +1,12 @@
 package io.xskip.rule;
 
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -67,13 +67,13 @@ final class JoinBounds implements Rewrite {
   }
 
   private void addComparisons(Join join) {
-    boolean prunesLeft = JoinRewrite.PRUNES_LEFT.contains(join.joinType());
-    boolean prunesRight = JoinRewrite.PRUNES_RIGHT.contains(join.joinType());
+    boolean prunesLeft = JoinTypes.prunes(join, true);
+    boolean prunesRight = JoinTypes.prunes(join, false);
     if (!prunesLeft && !prunesRight) {
       return;
     }
     Map<List<Object>, JoinedPair> ofJoin = new LinkedHashMap<>();
-    for (Expression conjunct : conjuncts((Expression) join.condition().get())) {
+    for (Expression conjunct : ExpressionTree.conjuncts((Expression) join.condition().get())) {
       JoinComparison comparison = JoinComparison.of(conjunct);
       if (comparison != null && !join.left().outputSet().contains(comparison.one)) {
         comparison = comparison.flipped();
@@ -97,17 +97,6 @@ final class JoinBounds implements Rewrite {
       }
     }
     pairs.addAll(ofJoin.values());
-  }
-
-  private static List<Expression> conjuncts(Expression condition) {
-    List<Expression> conjuncts = new ArrayList<>();
-    if (condition instanceof And) {
-      conjuncts.addAll(conjuncts(((And) condition).left()));
-      conjuncts.addAll(conjuncts(((And) condition).right()));
-    } else {
-      conjuncts.add(condition);
-    }
-    return conjuncts;
   }
 
   /** Returns the relation of a key, or null if Spark can share a part of the plan over it. */

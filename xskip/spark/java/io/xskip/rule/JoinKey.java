@@ -2,9 +2,6 @@ package io.xskip.rule;
 
 import io.xskip.shims.Scala;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.plans.Inner$;
-import org.apache.spark.sql.catalyst.plans.LeftOuter$;
-import org.apache.spark.sql.catalyst.plans.LeftSemi$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -43,20 +40,13 @@ final class JoinKey {
       } else if (plan instanceof Join) {
         Join join = (Join) plan;
         boolean isLeft = join.left().outputSet().contains(below);
-        isPrunable &= keepsRows(join, isLeft);
+        isPrunable &= JoinTypes.keeps(join, isLeft);
         plan = isLeft ? join.left() : join.right();
       } else {
         plan = null;
       }
     }
     return null;
-  }
-
-  /** Returns whether a join without some rows of a side lacks only rows that have their values. */
-  private static boolean keepsRows(Join join, boolean isLeft) {
-    boolean isLeftKept =
-        join.joinType() == LeftOuter$.MODULE$ || join.joinType() == LeftSemi$.MODULE$;
-    return join.joinType() == Inner$.MODULE$ || (isLeft && isLeftKept);
   }
 
   RelationChain chain() {

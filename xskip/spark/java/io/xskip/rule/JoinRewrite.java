@@ -2,15 +2,8 @@ package io.xskip.rule;
 
 import io.xskip.common.SkippingSettings;
 import io.xskip.shims.SparkCompat;
-import java.util.Arrays;
-import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
-import org.apache.spark.sql.catalyst.plans.Inner$;
-import org.apache.spark.sql.catalyst.plans.JoinType;
-import org.apache.spark.sql.catalyst.plans.LeftOuter$;
-import org.apache.spark.sql.catalyst.plans.LeftSemi$;
-import org.apache.spark.sql.catalyst.plans.RightOuter$;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
@@ -24,13 +17,6 @@ import scala.collection.immutable.Seq;
  * other side while the query runs [PLN-JN].
  */
 final class JoinRewrite implements Rewrite {
-  /** The joins that lack rows without a partner of the left or of the right side. */
-  static final List<JoinType> PRUNES_LEFT =
-      Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, RightOuter$.MODULE$});
-
-  static final List<JoinType> PRUNES_RIGHT =
-      Arrays.asList(new JoinType[] {Inner$.MODULE$, LeftSemi$.MODULE$, LeftOuter$.MODULE$});
-
   private final Occurrences occurrences;
   private final SQLConf conf;
   private final BroadcastSizes sizes;
@@ -67,10 +53,10 @@ final class JoinRewrite implements Rewrite {
     Seq<Expression> rightKeys = (Seq<Expression>) parts._3();
     LogicalPlan left = join.left();
     LogicalPlan right = join.right();
-    if (PRUNES_LEFT.contains(join.joinType()) && isBroadcast(right)) {
+    if (JoinTypes.prunes(join, true) && isBroadcast(right)) {
       left = side(leftKeys, right, rightKeys).prune(left);
     }
-    if (left == join.left() && PRUNES_RIGHT.contains(join.joinType()) && isBroadcast(left)) {
+    if (left == join.left() && JoinTypes.prunes(join, false) && isBroadcast(left)) {
       right = side(rightKeys, left, leftKeys).prune(right);
     }
     Object changed = left == join.left() ? join : SparkCompat.exchange(join, join.left(), left);

@@ -1,17 +1,14 @@
 package io.xskip.rule;
 
+import io.xskip.catalyst.ExpressionTree;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.plans.Inner$;
-import org.apache.spark.sql.catalyst.plans.LeftOuter$;
-import org.apache.spark.sql.catalyst.plans.LeftSemi$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -53,11 +50,14 @@ final class JoinSide {
     return false;
   }
 
-  private static boolean isNullTest(Expression condition) {
-    return condition instanceof IsNotNull
-        || (condition instanceof And
-            && isNullTest(((And) condition).left())
-            && isNullTest(((And) condition).right()));
+  /** Returns whether a condition has only tests of NULL. */
+  static boolean isNullTest(Expression condition) {
+    for (Expression conjunct : ExpressionTree.conjuncts(condition)) {
+      if (!(conjunct instanceof IsNotNull)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Returns the side with a filter for each of its keys that is a column of a relation. */
@@ -155,13 +155,11 @@ final class JoinSide {
 
   /** Returns the side of a join whose rows without a key of the outer join can be left out. */
   private static LogicalPlan sideOf(Join join, Attribute key) {
-    boolean isInner = join.joinType() == Inner$.MODULE$;
-    boolean keepsLeft =
-        isInner || join.joinType() == LeftOuter$.MODULE$ || join.joinType() == LeftSemi$.MODULE$;
-    if (keepsLeft && join.left().outputSet().contains(key)) {
-      return join.left();
-    }
-    return isInner && join.right().outputSet().contains(key) ? join.right() : null;
+    boolean isLeft = join.left().outputSet().contains(key);
+    boolean isRight = !isLeft && join.right().outputSet().contains(key);
+    return (isLeft || isRight) && JoinTypes.keeps(join, isLeft)
+        ? (isLeft ? join.left() : join.right())
+        : null;
   }
 
   private LogicalPlan withFilter(

@@ -8,7 +8,6 @@ import java.util.BitSet;
 import java.util.Collections;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** A relation of a join, and its files that can have a row with a partner. */
@@ -33,7 +32,7 @@ final class JoinedRelation {
   /** Returns whether a filter can leave few rows: more than tests of NULL. */
   boolean isFiltered() {
     for (Expression filter : chain.filters()) {
-      if (!(filter instanceof IsNotNull)) {
+      if (!JoinSide.isNullTest(filter)) {
         return true;
       }
     }
