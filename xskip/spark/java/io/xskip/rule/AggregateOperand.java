@@ -87,79 +87,60 @@ abstract class AggregateOperand {
     }
   }
 
-  /** A column of the files. */
+  /** A column of the relation. */
   static final class Column extends AggregateOperand {
     private final int column;
-    private final boolean isExact;
-
-    /**
-     * Creates a column.
-     *
-     * @param column its position among the columns of the question
-     * @param isExact whether the column is one of {@link ExactColumns}
-     */
-    Column(int column, boolean isExact) {
-      this.column = column;
-      this.isExact = isExact;
-    }
-
-    @Override
-    void addNeed(FactColumns columns, String need) {
-      columns.addNeed(column, need.equals("bounds") && !isExact ? "rows" : need);
-    }
-
-    @Override
-    long values(FileFacts files, ColumnFacts[] facts, int position) {
-      long nulls = facts[column].nulls(files.ordinal(position));
-      return nulls < 0 ? -1 : files.rows(position) - nulls;
-    }
-
-    @Override
-    boolean hasBounds(FileFacts files, ColumnFacts[] facts, int position) {
-      int ordinal = files.ordinal(position);
-      return isExact && (facts[column].isEmpty(ordinal) || facts[column].isExact(ordinal));
-    }
-
-    @Override
-    Object bound(FileFacts files, ColumnFacts[] facts, int position, boolean isLeast) {
-      int ordinal = files.ordinal(position);
-      return isLeast ? facts[column].low(ordinal) : facts[column].high(ordinal);
-    }
-  }
-
-  /** A partition column. */
-  static final class Partition extends AggregateOperand {
     private final int partition;
     private final DataType type;
     private final boolean isExact;
 
     /**
-     * Creates a partition column.
+     * Creates a column.
      *
-     * @param partition its position among the partition columns
+     * @param column its position among the columns of the question, or -1 for a partition column
+     * @param partition its position among the partition columns, or -1
      * @param isExact whether the column is one of {@link ExactColumns}
      */
-    Partition(int partition, DataType type, boolean isExact) {
+    Column(int column, int partition, DataType type, boolean isExact) {
+      this.column = column;
       this.partition = partition;
       this.type = type;
       this.isExact = isExact;
     }
 
     @Override
+    void addNeed(FactColumns columns, String need) {
+      if (column >= 0) {
+        columns.addNeed(column, need.equals("bounds") && !isExact ? "rows" : need);
+      }
+    }
+
+    private FileBounds bounds(FileFacts files, ColumnFacts[] facts) {
+      return new FileBounds(files, column < 0 ? null : facts[column], partition, type);
+    }
+
+    @Override
     long values(FileFacts files, ColumnFacts[] facts, int position) {
-      return files.partition(position).isNullAt(partition) ? 0 : files.rows(position);
+      if (column < 0) {
+        return bounds(files, facts).isEmpty(position) ? 0 : files.rows(position);
+      }
+      long nulls = facts[column].nulls(files.ordinal(position));
+      return nulls < 0 ? -1 : files.rows(position) - nulls;
     }
 
     @Override
     boolean hasBounds(FileFacts files, ColumnFacts[] facts, int position) {
-      return isExact;
+      FileBounds bounds = bounds(files, facts);
+      return isExact && (bounds.isEmpty(position) || bounds.isExact(position));
     }
 
     @Override
     Object bound(FileFacts files, ColumnFacts[] facts, int position, boolean isLeast) {
-      return values(files, facts, position) == 0
-          ? null
-          : files.partition(position).get(partition, type);
+      if (files.rows(position) == 0) {
+        return null;
+      }
+      FileBounds bounds = bounds(files, facts);
+      return isLeast ? bounds.low(position) : bounds.high(position);
     }
   }
 

@@ -63,11 +63,10 @@ final class AggregateOperands {
   }
 
   private AggregateOperand column(Attribute column) {
-    boolean isExact = ExactColumns.contain(column);
     int partition = chain.partition(column);
-    return partition < 0
-        ? new AggregateOperand.Column(columns.position(column), isExact)
-        : new AggregateOperand.Partition(partition, column.dataType(), isExact);
+    int position = partition < 0 ? columns.position(column) : -1;
+    return new AggregateOperand.Column(
+        position, partition, column.dataType(), ExactColumns.contain(column));
   }
 
   private AggregateOperand cases(CaseWhen expression) {

@@ -46,6 +46,15 @@ final class FileBounds {
     return ordinal >= 0 && facts.isBounded(ordinal);
   }
 
+  /** Returns whether the least and the greatest value of a file are known: rows have them. */
+  boolean isExact(int position) {
+    if (partition >= 0) {
+      return isBounded(position);
+    }
+    int ordinal = files.ordinal(position);
+    return ordinal >= 0 && facts.isExact(ordinal);
+  }
+
   /** Returns the lower bound of a file in Catalyst's form, or null without bounds. */
   Object low(int position) {
     return partition >= 0 ? value(position) : facts.low(files.ordinal(position));

@@ -20,11 +20,7 @@ public final class FactsQuestion {
    */
   public FactsQuestion(
       List<Expression> conditions, List<Expression> columns, List<String> needs, int rows) {
-    this.conditions = conditions;
-    this.columns = columns;
-    this.needs = needs;
-    this.rows = rows;
-    predicates = Collections.<Expression>emptyList();
+    this(conditions, columns, needs, Collections.<Expression>emptyList(), rows);
   }
 
   /**
@@ -41,11 +37,20 @@ public final class FactsQuestion {
       List<Expression> columns,
       List<String> needs,
       List<Expression> predicates) {
+    this(conditions, columns, needs, predicates, 0);
+  }
+
+  private FactsQuestion(
+      List<Expression> conditions,
+      List<Expression> columns,
+      List<String> needs,
+      List<Expression> predicates,
+      int rows) {
     this.conditions = conditions;
     this.columns = columns;
     this.needs = needs;
     this.predicates = predicates;
-    rows = 0;
+    this.rows = rows;
   }
 
   boolean isThatOf(FactsQuestion other) {
