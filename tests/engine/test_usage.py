@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -28,13 +29,22 @@ def trace(*counts: ClauseCount, unused: tuple[UnusedPart, ...] = ()) -> ScanTrac
     return ScanTrace("", PruneResult(np.zeros(0, bool), counts, unused))
 
 
+#: The numbers of requests.
+NUMBERS = itertools.count(1)
+
+
+def add(log: UsageLog, directory: str, trace: ScanTrace) -> None:
+    """Count a scan that a query has run at once."""
+    log.add(directory, trace, UsedRequest(next(NUMBERS), trace.kept_bytes, 0))
+
+
 def test_scans_count_once_for_each_index() -> None:
     """A scan with several conditions on one index counts the condition that rules out most files."""
     log = UsageLog()
     found = [count_of("minmax(a)", 2), count_of("minmax(a)", 5)]
-    log.add("/md", trace(*found, count_of("valuelist(b)", 0)))
-    log.add("/md", trace(count_of("minmax(a)", 1)))
-    log.add("/other", trace())
+    add(log, "/md", trace(*found, count_of("valuelist(b)", 0)))
+    add(log, "/md", trace(count_of("minmax(a)", 1)))
+    add(log, "/other", trace())
     usage = log.of("/md")
     assert usage.scans == 2
     assert usage.indexes == {"minmax(a)": IndexUsage(2, 6), "valuelist(b)": IndexUsage(1, 0)}
@@ -44,9 +54,9 @@ def test_scans_count_once_for_each_index() -> None:
 
 def test_conditions_count_once_for_each_scan() -> None:
     log, ranges, above = UsageLog(), Condition("c", ("above", "below")), Condition("c", ("above",))
-    log.add("/md", replace(trace(), conditions=(ranges,), kept_bytes=100))
-    log.add("/md", replace(trace(), conditions=(ranges, Condition("f")), kept_bytes=20))
-    log.add("/md", replace(trace(), conditions=(above,), kept_bytes=3))
+    add(log, "/md", replace(trace(), conditions=(ranges,), kept_bytes=100))
+    add(log, "/md", replace(trace(), conditions=(ranges, Condition("f")), kept_bytes=20))
+    add(log, "/md", replace(trace(), conditions=(above,), kept_bytes=3))
     assert log.of("/md").conditions == {
         ranges: ConditionUsage(2, 120), Condition("f"): ConditionUsage(1, 20), above: ConditionUsage(1, 3),
     }  # fmt: skip
@@ -80,8 +90,8 @@ def test_a_scan_that_was_planned_before_the_indexes_changed_does_not_count() -> 
 def test_expressions_without_their_literals_count_as_conditions_on_the_column() -> None:
     expression = Condition("(c % 10)", ("equal",), is_expression=True, column="c")
     log = UsageLog()
-    log.add("/md", replace(trace(), conditions=(expression, Condition("d", ("equal",))), kept_bytes=7))
-    log.add("/md", replace(trace(), conditions=(Condition("c"),), kept_bytes=2))
+    add(log, "/md", replace(trace(), conditions=(expression, Condition("d", ("equal",))), kept_bytes=7))
+    add(log, "/md", replace(trace(), conditions=(Condition("c"),), kept_bytes=2))
     assert log.of("/md").without_values().conditions == {
         Condition("c"): ConditionUsage(2, 9), Condition("d", ("equal",)): ConditionUsage(1, 7),
     }  # fmt: skip
@@ -91,9 +101,9 @@ def test_expressions_with_literals_leave_room_for_other_conditions() -> None:
     log = UsageLog()
     for i in range(600):
         expression = Condition(f"(c % {i})", ("equal",), is_expression=True, column="c")
-        log.add("/md", replace(trace(), conditions=(expression,), kept_bytes=1))
+        add(log, "/md", replace(trace(), conditions=(expression,), kept_bytes=1))
     for i in range(600):
-        log.add("/md", replace(trace(), conditions=(Condition(f"d{i}"),), kept_bytes=1))
+        add(log, "/md", replace(trace(), conditions=(Condition(f"d{i}"),), kept_bytes=1))
     found = log.of("/md").conditions
     assert found[Condition("c")] == ConditionUsage(100, 100)
     assert (len(found), Condition("d498") in found, Condition("d499") in found) == (1000, True, False)
@@ -108,22 +118,22 @@ def test_columns_of_conditions_without_an_index() -> None:
 def test_the_log_keeps_the_latest_datasets() -> None:
     log = UsageLog()
     for i in range(257):
-        log.add(f"/md/{i}", trace())
+        add(log, f"/md/{i}", trace())
     assert (log.of("/md/0").scans, log.of("/md/1").scans, log.of("/md/256").scans) == (0, 1, 1)
 
 
 def test_a_scan_without_an_answer_counts() -> None:
     log = UsageLog()
-    log.add("/md", ScanTrace("", None, "the index cannot be read"))
+    add(log, "/md", ScanTrace("", None, "the index cannot be read"))
     assert (log.of("/md").scans, dict(log.of("/md").indexes)) == (1, {})
 
 
 def test_another_set_of_indexes_begins_at_zero() -> None:
     log = UsageLog()
     old, new = frozenset({"minmax(a)"}), frozenset({"minmax(a)", "valuelist(b)"})
-    log.add("/md", replace(trace(count_of("minmax(a)", 2)), indexes=old))
-    log.add("/md", ScanTrace("", None, "the index cannot be read"))
+    add(log, "/md", replace(trace(count_of("minmax(a)", 2)), indexes=old))
+    add(log, "/md", ScanTrace("", None, "the index cannot be read"))
     assert (log.of("/md").scans, log.of("/md").present) == (2, old)
-    log.add("/md", replace(trace(count_of("minmax(a)", 3)), indexes=new))
+    add(log, "/md", replace(trace(count_of("minmax(a)", 3)), indexes=new))
     assert (log.of("/md").scans, log.of("/md").present) == (1, new)
     assert log.of("/md").of("minmax(a)") == IndexUsage(1, 3)

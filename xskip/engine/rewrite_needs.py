@@ -1,4 +1,4 @@
-"""What rewrites of plans need of the metadata of columns, and do not find, for advice on indexes."""
+"""Collect for advice the columns of which rewrites of plans lack metadata."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.request import FactsRequest
 from xskip.pruning.prune import index_name
 from xskip.pruning.translate import IndexCatalog
-from xskip.results.index_usage import Condition, ConditionKind, kind_of_keys
+from xskip.results.index_usage import ORDERS, Condition, ConditionKind, kind_of_keys
 from xskip.types.masks import to_mask
 
 __all__ = ["RewriteNeeds", "by_keys", "needs_of"]
 
-#: The kinds of needs that a rewrite of the first rows in an order has.
-_ORDERS = frozenset(("least", "greatest", "least_or_null", "greatest_or_null"))
 #: The kinds of needs for which a column alone does not tell what an index would save.
 _OF_SEVERAL = frozenset(("rows", "partner"))
 _KINDS = frozenset(get_args(ConditionKind))
@@ -62,16 +60,16 @@ def needs_of(request: FactsRequest, evidence: Evidence, snapshot: Snapshot, fact
     if request.predicates or any(each.needs & _OF_SEVERAL for each in columns):
         return found  # the answer depends on more than the columns
     whole = facts.whole
-    if any(each.needs & _ORDERS for each in columns):
-        asked = columns if _is_single_order(columns) and _has_rows(request.rows, facts) else ()
+    if any(each.needs & ORDERS for each in columns):
+        lacking = columns if _is_single_order(columns) and _has_rows(request.rows, facts) else ()
     else:
         keys = [each for each in columns if "group" in each.needs]
-        asked = [each for each in keys if not each.has_bounds] or [each for each in columns if each not in keys]
+        lacking = [each for each in keys if not each.has_bounds] or [each for each in columns if each not in keys]
         for key in keys if all(each.has_bounds for each in keys) else ():
             whole = whole & _has_one_value(key.column, evidence, snapshot, facts)
         if keys and 2 * whole.sum() < len(whole):
             return found
-    conditions = tuple(each.condition() for each in asked if each.lacks() or each.needs & _ORDERS)
+    conditions = tuple(each.condition() for each in lacking if each.lacks() or each.needs & ORDERS)
     lacks = any(not each.is_answered for each in conditions)
     sizes = snapshot.load(()).files.sizes
     sizes = sizes if facts.left is None else sizes.take(facts.left)

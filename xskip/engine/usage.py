@@ -76,17 +76,16 @@ class UsageLog:
         #: The number of the latest request that counts.
         self._latest: BoundedMap[str, int] = BoundedMap(_MAX_DATASETS)
 
-    def add(self, directory: str, trace: ScanTrace, used: UsedRequest | None = None) -> None:
+    def add(self, directory: str, trace: ScanTrace, used: UsedRequest) -> None:
         """Count a scan; leave out one that was planned before the set of indexes of a later scan was there.
 
-        ``used`` tells of a planned scan what a query has read.
+        ``used`` states what a query has read.
         """
-        read = UsedRequest(-1, trace.kept_bytes, 0) if used is None else used
         with self._lock:
             usage, latest = self.of(directory), self._latest.get(directory) or -1
-            if used is None or trace.indexes == usage.present or not usage.present or read.id > latest:
-                self._usages.put(directory, _after(usage, trace, read))
-                self._latest.put(directory, max(latest, read.id))
+            if trace.indexes == usage.present or not usage.present or used.id > latest:
+                self._usages.put(directory, _after(usage, trace, used))
+                self._latest.put(directory, max(latest, used.id))
 
     def of(self, directory: str) -> DatasetUsage:
         """Return the use of the indexes in a directory, as of the latest scan."""

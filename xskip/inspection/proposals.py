@@ -17,14 +17,22 @@ from xskip.results.advice import Advice
 from xskip.results.advice_texts import AskedOperand, cost_text, index_to_add, index_to_measure, order_of_data
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
-__all__ = ["Proposals", "columns_of_rewrites", "is_secret", "operand_of", "operands_to_measure"]
+__all__ = [
+    "MIN_SCANS",
+    "WORTH",
+    "Proposals",
+    "columns_of_rewrites",
+    "is_secret",
+    "operand_of",
+    "operands_to_measure",
+]
 
 #: An operand that fewer scans have is not named.
-_MIN_SCANS = 3
+MIN_SCANS = 3
 #: The operands without an index that one call names at most, those of most scans first.
 _MAX_OPERANDS = 5
 #: The least share of the bytes that an index or an order must save.
-_WORTH = 0.1
+WORTH = 0.1
 #: The share of what the best index saves that is enough for a smaller one.
 _CLOSE = 0.95
 #: The kinds of conditions that statistics of one operand decide.
@@ -82,7 +90,7 @@ class Proposals:
         new = [each for each in candidates if index_text((each.index_type, (column,))).lower() not in present]
         read = _sum(uses).kept_bytes
         best = max((each.saved(uses) for each in new), default=0.0)
-        if not read or best < _WORTH * read:
+        if not read or best < WORTH * read:
             return
         close = [each for each in new if each.saved(uses) >= _CLOSE * best]
         chosen = min(close, key=lambda each: each.bytes_per_file)
@@ -106,7 +114,7 @@ class Proposals:
         spread = own or (measured.bounds if measured else None)
         candidates = () if measured is None else measured.candidates
         total = _sum(answered) + _sum(others)
-        if spread is None or total.scans < _MIN_SCANS or not total.kept_bytes:
+        if spread is None or total.scans < MIN_SCANS or not total.kept_bytes:
             return None
         now, then = _shares(spread), _sorted_shares(self._parts(operand))
         best = {kind: max((share_of(each.shares, (kind,)) for each in candidates), default=0.0) for kind in _ORDERED}
@@ -118,7 +126,7 @@ class Proposals:
                 shares = (share_of(in_use, kinds), share_of(rivals, kinds), share_of(then, kinds))
                 gain += self._gain(operand, use, shares)
         saved = gain - self.lost_in_order(operand, added)
-        if saved < _WORTH * total.kept_bytes:
+        if saved < WORTH * total.kept_bytes:
             return None
         every = {**others, **answered}
         means = tuple(_mean(shares, answered, others) for shares in (rivals, then))
@@ -224,7 +232,7 @@ def _without_index(snapshot: Snapshot, usage: DatasetUsage, *, with_useless: boo
         if any(not set(kinds).isdisjoint(KEYS) for kinds in uses):
             uses.pop(("other",), None)  # the test for NULL that Spark adds to the scan of the same join
     scans = sorted(found.items(), key=lambda item: (-_sum(item[1]).scans, item[0]))
-    yield from ((operand, uses) for operand, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= _MIN_SCANS)
+    yield from ((operand, uses) for operand, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= MIN_SCANS)
 
 
 def columns_of_rewrites(usage: DatasetUsage) -> Iterator[tuple[str, Uses]]:
@@ -234,7 +242,7 @@ def columns_of_rewrites(usage: DatasetUsage) -> Iterator[tuple[str, Uses]]:
         if condition.is_of_rewrite and not condition.is_answered:
             found.setdefault(condition.operand, {})[condition.kinds] = use
     scans = sorted(found.items(), key=lambda item: (-_sum(item[1]).scans, item[0]))
-    yield from ((column, uses) for column, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= _MIN_SCANS)
+    yield from ((column, uses) for column, uses in scans[:_MAX_OPERANDS] if _sum(uses).scans >= MIN_SCANS)
 
 
 def operand_of(added: Advice) -> Operand:

@@ -6,26 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xskip.inspection.candidates import MeasuredOperand
-from xskip.inspection.proposals import Proposals, Uses, columns_of_rewrites, is_secret
+from xskip.inspection.proposals import MIN_SCANS, WORTH, Proposals, Uses, columns_of_rewrites, is_secret
 from xskip.metadata.table import index_text
 from xskip.results.advice import Advice
 from xskip.results.advice_texts import (
-    AskedColumn,
+    ColumnNeeds,
     RewriteFigures,
     cost_text,
     index_for_rewrites,
     order_for_first_rows,
 )
-from xskip.results.index_usage import ConditionKind, ConditionUsage
+from xskip.results.index_usage import ORDERS, ConditionKind, ConditionUsage
 
 __all__ = ["RewriteProposals"]
 
-_MIN_SCANS = 3
-#: The least share of the bytes that an index or an order must save.
-_WORTH = 0.1
 #: The kinds of needs that bounds and numbers of NULLs answer for all files all of whose rows match.
 _ANSWERED_WHOLLY: frozenset[ConditionKind] = frozenset(("bounds", "count"))
-_ORDERS: frozenset[ConditionKind] = frozenset(("least", "greatest", "least_or_null", "greatest_or_null"))
 #: The least share of files with one group, from which on the groups come from metadata.
 _MOST_FILES = 0.5
 
@@ -41,35 +37,35 @@ class RewriteProposals:
         known = {str(definition).lower() for definition, _ in self.others.snapshot.indexes}
         known |= {(each.index or "").lower() for each in added}
         for column, uses in columns_of_rewrites(self.others.usage):
-            asked = self._asked(column, uses)
-            index = index_text(("nullcount" if asked.is_counted else "minmax", (column,)))
+            needs = self._needs_of(column, uses)
+            index = index_text(("nullcount" if needs.is_counted else "minmax", (column,)))
             if is_secret((column, False), self.others.snapshot):
                 text = index_for_rewrites(
-                    f"an index on {column}", asked, self.others.usage, RewriteFigures(None, 0, "", False)
+                    f"an index on {column}", needs, self.others.usage, RewriteFigures(None, 0, "", False)
                 )
-                yield Advice("add", column, text, scans=asked.scans)
+                yield Advice("add", column, text, scans=needs.scans)
             elif index.lower() not in known:
-                yield from self._index(index, asked, uses)
+                yield from self._index(index, needs, uses)
 
-    def _index(self, index: str, asked: AskedColumn, uses: Uses) -> Iterator[Advice]:
+    def _index(self, index: str, needs: ColumnNeeds, uses: Uses) -> Iterator[Advice]:
         trial, usage = self.others.trial, self.others.usage
-        measured = None if trial is None else trial.operands.get((asked.column, False))
+        measured = None if trial is None else trial.operands.get((needs.column, False))
         known = {kinds: share for kinds in uses if (share := _unread_share(kinds, measured)) is not None}
         read = sum(use.kept_bytes for use in uses.values())
         saved = sum(uses[kinds].kept_bytes * share for kinds, share in known.items())
-        if known and saved >= _WORTH * read and read:
+        if known and saved >= WORTH * read and read:
             cost_bytes, seconds = self._cost(index, measured)
-            files = trial.files if trial is not None and not asked.kinds <= _ANSWERED_WHOLLY else 0
+            files = trial.files if trial is not None and not needs.kinds <= _ANSWERED_WHOLLY else 0
             figures = RewriteFigures(saved / self.others.days, files, cost_text(cost_bytes, seconds))
-            text = index_for_rewrites(index, asked, usage, figures)
+            text = index_for_rewrites(index, needs, usage, figures)
             yield Advice(
-                "add", index, text, index, False, asked.scans, saved / read, saved, self.others.per_day(saved),
+                "add", index, text, index, False, needs.scans, saved / read, saved, self.others.per_day(saved),
                 cost_bytes, seconds,
             )  # fmt: skip
         elif len(known) < len(uses):
             figures = RewriteFigures(can_measure=trial is None)
-            text = index_for_rewrites(f"an index on {asked.column}", asked, usage, figures)
-            yield Advice("add", asked.column, text, scans=asked.scans)
+            text = index_for_rewrites(f"an index on {needs.column}", needs, usage, figures)
+            yield Advice("add", needs.column, text, scans=needs.scans)
 
     def _cost(self, index: str, measured: MeasuredOperand | None) -> tuple[int | None, float | None]:
         """Return the size and the time of an index for all files, as far as a trial has measured them."""
@@ -82,7 +78,7 @@ class RewriteProposals:
 
     def order(self, added: Sequence[Advice]) -> Advice | None:
         """Return the order of the data that saves most for queries of first rows, or None if none saves enough."""
-        columns = {each.operand for each in self.others.usage.conditions if not _ORDERS.isdisjoint(each.kinds)}
+        columns = {each.operand for each in self.others.usage.conditions if not ORDERS.isdisjoint(each.kinds)}
         found = [each for column in sorted(columns) if (each := self._order(column, added)) is not None]
         return max(found, key=lambda each: each.saved_bytes or 0.0, default=None)
 
@@ -92,26 +88,26 @@ class RewriteProposals:
         uses: dict[tuple[ConditionKind, ...], ConditionUsage] = {}
         read = 0.0
         for each, use in usage.conditions.items():
-            if each.operand != column or _ORDERS.isdisjoint(each.kinds):
+            if each.operand != column or ORDERS.isdisjoint(each.kinds):
                 continue
             share = 0.0 if each.is_answered else _unread_share(each.kinds, measured)
             if share is not None:
                 uses[each.kinds] = uses.get(each.kinds, ConditionUsage()) + use
                 read += use.kept_bytes * (1 - share)
-        asked = self._asked(column, uses, read)
+        needs = self._needs_of(column, uses, read)
         mean = self.others.all_bytes / max(self.others.snapshot.rows, 1)
-        saved = read - asked.scans * mean - self.others.lost_in_order((column, False), added)
-        if asked.scans < _MIN_SCANS or saved < _WORTH * read:
+        saved = read - needs.scans * mean - self.others.lost_in_order((column, False), added)
+        if needs.scans < MIN_SCANS or saved < WORTH * read:
             return None
         has_index = any(d.key == ("minmax", (column,)) for d, _ in self.others.snapshot.indexes)
-        text = order_for_first_rows(asked, saved / self.others.days, usage, has_index=has_index)
-        return Advice("order", column, text, None, False, asked.scans, saved / read, saved, self.others.per_day(saved))
+        text = order_for_first_rows(needs, saved / self.others.days, usage, has_index=has_index)
+        return Advice("order", column, text, None, False, needs.scans, saved / read, saved, self.others.per_day(saved))
 
-    def _asked(self, column: str, uses: Uses, read: float | None = None) -> AskedColumn:
+    def _needs_of(self, column: str, uses: Uses, read: float | None = None) -> ColumnNeeds:
         kinds = frozenset(kind for each in uses for kind in each)
         total = sum(uses.values(), start=ConditionUsage())
         size = total.kept_bytes if read is None else read
-        return AskedColumn(column, kinds, total.scans, size / self.others.days)
+        return ColumnNeeds(column, kinds, total.scans, size / self.others.days)
 
 
 def _unread_share(kinds: Sequence[ConditionKind], measured: MeasuredOperand | None) -> float | None:

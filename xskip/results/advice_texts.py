@@ -10,8 +10,8 @@ from xskip.results.index_usage import ConditionKind, DatasetUsage, IndexUsage
 from xskip.results.render import days_text, human_bytes, percentage
 
 __all__ = [
-    "AskedColumn",
     "AskedOperand",
+    "ColumnNeeds",
     "RewriteFigures",
     "cost_text",
     "index_for_rewrites",
@@ -53,8 +53,8 @@ class AskedOperand:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedColumn:
-    """What rewrites of plans need of a column."""
+class ColumnNeeds:
+    """The needs that rewrites of plans have of a column."""
 
     column: str
     kinds: frozenset[ConditionKind]
@@ -70,7 +70,7 @@ class AskedColumn:
 
 @dataclass(frozen=True, slots=True)
 class RewriteFigures:
-    """What an index saves for rewrites of plans."""
+    """The bytes that an index saves for rewrites of plans, and its cost."""
 
     #: The bytes that they do not read with the index, in a day or in this process; None if it was not measured.
     saved: float | None = None
@@ -148,11 +148,11 @@ def order_of_data(
     )
 
 
-def index_for_rewrites(subject: str, asked: AskedColumn, usage: DatasetUsage, figures: RewriteFigures) -> str:
+def index_for_rewrites(subject: str, needs: ColumnNeeds, usage: DatasetUsage, figures: RewriteFigures) -> str:
     """Return the advice to add an index that lets rewrites of plans read less."""
-    lacks = f"{_needed(asked, usage)}, for which the metadata lack {_LACKS[asked.is_counted]}"
+    lacks = f"{_needs_text(needs, usage)}, for which the metadata lack {_LACKS[needs.is_counted]}"
     if figures.saved is None:
-        text = f"add {subject}: {lacks}, and read {bytes_text(asked.bytes, usage)}"
+        text = f"add {subject}: {lacks}, and read {bytes_text(needs.bytes, usage)}"
         trial = Phrase("advise(trial=32)", "xskip advise --trial 32")
         return Words("{}; {} measures what the index saves", text, trial) if figures.can_measure else text
     by = f"by a trial of {figures.files:,} files" if figures.files else "with the index"
@@ -160,20 +160,20 @@ def index_for_rewrites(subject: str, asked: AskedColumn, usage: DatasetUsage, fi
     return text + (f"; {figures.cost}" if figures.cost else "")
 
 
-def order_for_first_rows(asked: AskedColumn, saved: float, usage: DatasetUsage, *, has_index: bool) -> str:
+def order_for_first_rows(needs: ColumnNeeds, saved: float, usage: DatasetUsage, *, has_index: bool) -> str:
     """Return the advice to write data in the order of which queries need the first rows."""
-    index = "" if has_index else f" and add minmax({asked.column})"
+    index = "" if has_index else f" and add minmax({needs.column})"
     return (
-        f"write the data ordered by {asked.column}{index}: {_needed(asked, usage)}, and read "
-        f"{bytes_text(asked.bytes, usage)} of files whose values overlap; in this order each of them reads one file; "
+        f"write the data ordered by {needs.column}{index}: {_needs_text(needs, usage)}, and read "
+        f"{bytes_text(needs.bytes, usage)} of files whose values overlap; in this order each of them reads one file; "
         f"less what other indexes no longer rule out, this saves {bytes_text(saved, usage)}"
     )
 
 
-def _needed(asked: AskedColumn, usage: DatasetUsage) -> str:
-    phrases = dict.fromkeys(_NEEDS[kind] for kind in _NEEDS if kind in asked.kinds)
-    needs = " or ".join(phrases)
-    return f"{asked.scans:,} scans of {period_text(usage)} {needs.format(asked.column)}"
+def _needs_text(needs: ColumnNeeds, usage: DatasetUsage) -> str:
+    phrases = dict.fromkeys(_NEEDS[kind] for kind in _NEEDS if kind in needs.kinds)
+    text = " or ".join(phrases).format(needs.column)
+    return f"{needs.scans:,} scans of {period_text(usage)} {text}"
 
 
 def _asked(asked: AskedOperand, usage: DatasetUsage) -> str:

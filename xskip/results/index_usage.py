@@ -9,6 +9,7 @@ from typing import Literal
 
 __all__ = [
     "KEYS",
+    "ORDERS",
     "Condition",
     "ConditionKind",
     "ConditionUsage",
@@ -31,9 +32,9 @@ ConditionKind = Literal[
 KEYS: Mapping[ConditionKind, int] = MappingProxyType(
     {"keys_1": 1, "keys_4": 4, "keys_16": 16, "keys_64": 64, "keys_256": 256, "keys_1024": 1024}
 )
-_OF_REWRITES: frozenset[ConditionKind] = frozenset(
-    ("bounds", "count", "group", "least", "greatest", "least_or_null", "greatest_or_null")
-)
+#: The kinds of needs that rewrites of the first rows in an order have.
+ORDERS: frozenset[ConditionKind] = frozenset(("least", "greatest", "least_or_null", "greatest_or_null"))
+_OF_REWRITES: frozenset[ConditionKind] = ORDERS | {"bounds", "count", "group"}
 
 
 def kind_of_keys(count: int) -> ConditionKind:

@@ -89,15 +89,15 @@ def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileLis
     return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem)
 
 
-def _predicate(given: object) -> Predicate:
-    if isinstance(given, str):
-        return SqlPredicate.of(given)
-    if isinstance(given, pc.Expression):
+def _predicate(predicate: object) -> Predicate:
+    if isinstance(predicate, str):
+        return SqlPredicate.of(predicate)
+    if isinstance(predicate, pc.Expression):
         from xskip.standalone.arrow_predicate import ArrowPredicate  # no command takes expressions
 
-        return ArrowPredicate.of(given)
+        return ArrowPredicate.of(predicate)
     raise PredicateError(
-        "the predicate is neither SQL nor an expression", found=f"an object of type {type(given).__name__}",
+        "the predicate is neither SQL nor an expression", found=f"an object of type {type(predicate).__name__}",
         expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",
     )  # fmt: skip
 
