@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tests.helpers import write_indexed
+from tests.helpers import index, write_indexed, write_once
 from xskip import MinMax, ValueList
 
 FORMATS = ("parquet", "avro", "orc")
@@ -23,6 +23,16 @@ _INDEXES = [MinMax("k"), MinMax("day"), MinMax("n"), ValueList("s")]
 def write_days(spark: SparkSession, home: Path) -> dict[str, str]:
     """Write the files in all formats, with indexes, and return the paths of the datasets by their formats."""
     return {fmt: write_indexed(spark, home / fmt, _SCHEMA, _FILES, _INDEXES, fmt) for fmt in FORMATS}
+
+
+def write_files_without_metadata(spark: SparkSession, home: Path) -> None:
+    """Define the view ``t`` of three indexed files, of which f1 has changed since, and of g, which is new."""
+    path = write_once(spark, home / "data", "k int", {f"f{i}": [(i,)] * 5 for i in range(3)})
+    index(spark, path, [MinMax("k")])
+    write_once(spark, home / "more", "k int", {"g": [(7,)] * 50})
+    (home / "more" / "g.parquet").rename(Path(path, "g.parquet"))
+    Path(path, "f1.parquet").touch()
+    spark.read.parquet(path).createOrReplaceTempView("t")
 
 
 def condition(chooser: random.Random) -> str:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.e2e.days import FORMATS, condition
+from tests.e2e.days import FORMATS, condition, write_files_without_metadata
 from tests.effort import cases
 from tests.helpers import compared_files, index, write_once
 from xskip import MinMax
@@ -118,12 +118,7 @@ def test_conditions_on_partition_columns(spark: SparkSession, tmp_path: Path) ->
 
 def test_files_without_metadata(spark: SparkSession, tmp_path: Path) -> None:
     """[PLN-AG-5] The scan reads them."""
-    path = write_once(spark, tmp_path / "data", "k int", {f"f{i}": [(i,)] * 5 for i in range(3)})
-    index(spark, path, [MinMax("k")])
-    write_once(spark, tmp_path / "more", "k int", {"g": [(7,)] * 50})
-    (tmp_path / "more" / "g.parquet").rename(Path(path, "g.parquet"))
-    Path(path, "f1.parquet").touch()
-    spark.read.parquet(path).createOrReplaceTempView("t")
+    write_files_without_metadata(spark, tmp_path)
     assert compared_files(spark, "select count_if(k > 1), bool_and(k > 0) from t") == {"f1", "g"}
 
 

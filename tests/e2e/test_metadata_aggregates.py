@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 import xskip
-from tests.e2e.days import FORMATS, condition
+from tests.e2e.days import FORMATS, condition, write_files_without_metadata
 from tests.effort import cases
 from tests.helpers import compared_files, index, opened_by_scan, write_once
 from xskip import MinMax, ValueList
@@ -265,12 +265,7 @@ def test_corrupt_files(spark: SparkSession, days: dict[str, str]) -> None:
 
 def test_files_without_metadata(spark: SparkSession, tmp_path: Path) -> None:
     """[PLN-AG-1] The scan reads them."""
-    path = write_once(spark, tmp_path / "data", "k int", {f"f{i}": [(i,)] * 5 for i in range(3)})
-    index(spark, path, [MinMax("k")])
-    write_once(spark, tmp_path / "more", "k int", {"g": [(7,)] * 50})
-    (tmp_path / "more" / "g.parquet").rename(Path(path, "g.parquet"))
-    Path(path, "f1.parquet").touch()
-    spark.read.parquet(path).createOrReplaceTempView("t")
+    write_files_without_metadata(spark, tmp_path)
     assert compared_files(spark, "select count(*), max(k), min(k) from t") == {"f1", "g"}
 
 
