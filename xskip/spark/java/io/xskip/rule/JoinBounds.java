@@ -113,12 +113,7 @@ final class JoinBounds implements Rewrite {
 
   /** Leaves out files while others can be left out, and returns whether there are any. */
   private boolean prune() throws Exception {
-    List<JoinedPair> known = new ArrayList<>();
-    for (JoinedPair pair : pairs) {
-      if (pair.isKnown()) {
-        known.add(pair);
-      }
-    }
+    List<JoinedPair> known = knownPairs();
     boolean isPruned = false;
     boolean isChanged = true;
     for (int round = 0; isChanged && round < MAX_ROUNDS; round++) {
@@ -129,5 +124,26 @@ final class JoinBounds implements Rewrite {
       isPruned |= isChanged;
     }
     return isPruned;
+  }
+
+  /** Returns the pairs whose bounds are known, of those that joins connect with a filter. */
+  private List<JoinedPair> knownPairs() throws Exception {
+    List<JoinedPair> known = new ArrayList<>();
+    List<JoinedPair> open = new ArrayList<>(pairs);
+    boolean isChanged = true;
+    while (isChanged) {
+      isChanged = false;
+      for (JoinedPair pair : new ArrayList<>(open)) {
+        if (pair.isSelective()) {
+          open.remove(pair);
+          if (pair.isKnown()) {
+            known.add(pair);
+            pair.markSelective();
+            isChanged = true;
+          }
+        }
+      }
+    }
+    return known;
   }
 }

@@ -31,9 +31,24 @@ final class JoinedPair {
     other.add(comparison.other);
   }
 
-  /** Asks the indexes, and returns whether both know bounds, first that of a side with a filter. */
+  /** Returns whether a relation of few rows can prune the other one. */
+  boolean isSelective() {
+    return one.isSelective() && prunesOther || other.isSelective() && prunesOne;
+  }
+
+  /** Notes that the relations that can be pruned can have few rows. */
+  void markSelective() {
+    if (prunesOne) {
+      one.markSelective();
+    }
+    if (prunesOther) {
+      other.markSelective();
+    }
+  }
+
+  /** Asks the indexes, and returns whether both know bounds, first that of a side with few rows. */
   boolean isKnown() throws Exception {
-    JoinedRelation first = one.isFiltered() ? one : other;
+    JoinedRelation first = one.isSelective() ? one : other;
     return hasBounds(first) && hasBounds(first == one ? other : one);
   }
 

@@ -24,13 +24,26 @@ final class JoinedRelation {
   private BitSet left = null;
 
   private boolean isSource = false;
+  private boolean isSelective;
 
   JoinedRelation(RelationChain chain) {
     this.chain = chain;
+    this.isSelective = isFiltered(chain);
   }
 
-  /** Returns whether a filter can leave few rows: more than tests of NULL. */
-  boolean isFiltered() {
+  /**
+   * Returns whether few rows can be left: by a filter, but a test of NULL, or by another relation.
+   */
+  boolean isSelective() {
+    return isSelective;
+  }
+
+  /** Notes that another relation whose rows can be few prunes this one. */
+  void markSelective() {
+    isSelective = true;
+  }
+
+  private static boolean isFiltered(RelationChain chain) {
     for (Expression filter : chain.filters()) {
       if (!JoinSide.isNullTest(filter)) {
         return true;
