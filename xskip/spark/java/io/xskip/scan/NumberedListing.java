@@ -1,9 +1,6 @@
 package io.xskip.scan;
 
-import io.xskip.connection.CallbackExecutor;
-import io.xskip.location.IndexLocation;
 import io.xskip.shims.Scala;
-import io.xskip.snapshot.PruningAnswer;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.IdentityHashMap;
@@ -29,7 +26,7 @@ public final class NumberedListing {
 
   private static final int NO_NUMBER = -1;
 
-  private final ScanContext context;
+  private final RuntimeRequest request;
 
   /** The partition columns without the number. */
   private final StructType schema;
@@ -42,7 +39,7 @@ public final class NumberedListing {
   private int next = 0;
 
   public NumberedListing(ScanContext context, StructType schema) {
-    this.context = context;
+    this.request = new RuntimeRequest(context, schema);
     this.schema = schema;
   }
 
@@ -90,25 +87,6 @@ public final class NumberedListing {
     return (Seq<PartitionDirectory>) Scala.seq(numbered);
   }
 
-  /**
-   * Makes the records of a scan known, unless an index was asked when the scan listed its files.
-   */
-  private void publish(List<ScanRecord> records) {
-    ScanLog.addUsed(records);
-    List<ScanRecord> latest = context.latest();
-    boolean isFirst = latest == null || latest.isEmpty();
-    if (isFirst) {
-      context.setLatest(records);
-    }
-    for (ScanRecord record : records) {
-      if (isFirst) {
-        ScanLog.add(record);
-      } else {
-        context.addQuestion(record);
-      }
-    }
-  }
-
   /** Returns a listing whose files have no numbers, because nothing will test them. */
   public Seq<PartitionDirectory> withoutNumbers(Seq<PartitionDirectory> directories) {
     List<PartitionDirectory> extended = new ArrayList<>();
@@ -143,19 +121,11 @@ public final class NumberedListing {
     if (conditions == null) {
       return matching;
     }
-    if (listing == null || CallbackExecutor.isInCallback()) {
+    Seq<PartitionDirectory> left =
+        listing == null ? null : request.prune(listing, conditions, rewrite);
+    if (left == null) {
       return null;
     }
-    Seq<PartitionDirectory> left = listing;
-    Seq<Expression> filters = (Seq<Expression>) Scala.seq(conditions);
-    List<ScanRecord> records = new ArrayList<>();
-    for (IndexLocation location : context.locations()) {
-      TimedAnswer response = new TimedAnswer(location, context, filters, null, rewrite);
-      PruningAnswer answer = response.pruning();
-      left = answer.filter(left, schema);
-      records.add(response.record(answer, false));
-    }
-    publish(records);
     for (PartitionDirectory directory : Scala.list(left)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         matching.set(((Integer) numbers.get(file)).intValue());
