@@ -133,11 +133,12 @@ def _scan(kind: str, node: Any) -> Scan:
             metrics.get("numFiles").get().value(),
             metrics.get("filesSize").get().value(),
         )
-    partitions = node.inputPartitions()
-    paths = {
-        file.filePath().toString() for i in range(partitions.length()) for file in list(partitions.apply(i).files())
-    }
-    return Scan(_table(node.scan().fileIndex()), len(paths), 0)
+    scan = node.scan()
+    # the partitions of the node are those of planning, without runtime filters
+    partitions = scan.planInputPartitions()
+    paths = {file.filePath().toString() for partition in partitions for file in partition.files()}
+    is_holder = scan.getClass().getSimpleName() == "RuntimeFileScan"
+    return Scan(_table((scan.fileScan() if is_holder else scan).fileIndex()), len(paths), 0)
 
 
 def _table(index: Any) -> str:

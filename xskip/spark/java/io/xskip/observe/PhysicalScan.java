@@ -2,6 +2,7 @@ package io.xskip.observe;
 
 import io.xskip.catalyst.ExpressionTree;
 import io.xskip.catalyst.Subqueries;
+import io.xskip.read.FileScanHolder;
 import io.xskip.read.KnownClasses;
 import io.xskip.scan.NumberedListing;
 import io.xskip.scan.RuntimePruning;
@@ -79,7 +80,7 @@ final class PhysicalScan {
     this.isCached = isCached;
     above = null;
     table = "";
-    FileScan scan = (FileScan) node.scan();
+    FileScan scan = KnownClasses.fileScan(node.scan());
     format = KnownClasses.format(scan);
     refusal = KnownClasses.refusal(node);
     index = scan.fileIndex();
@@ -99,7 +100,8 @@ final class PhysicalScan {
       return new PhysicalScan((FileSourceScanExec) plan, isCached, above);
     }
     boolean isFileScan =
-        plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan;
+        plan instanceof BatchScanExec
+            && KnownClasses.fileScan(((BatchScanExec) plan).scan()) != null;
     return isFileScan ? new PhysicalScan((BatchScanExec) plan, isCached) : null;
   }
 
@@ -150,14 +152,23 @@ final class PhysicalScan {
     return isPrunedAsItRuns || !partitionFilters.isEmpty();
   }
 
-  /** Returns how many files dynamic partition pruning has left to the scan, or -1 without it. */
+  /** Returns how many files were left to the scan while the query ran, or -1 if all were. */
   long filesRead() {
-    return isPrunedAsItRuns ? sizes()[0] : -1;
+    return isPrunedAsItRuns || filteredScan() != null ? sizes()[0] : -1;
+  }
+
+  /** Returns the scan of the second API whose files runtime filters have left, or null. */
+  private FileScan filteredScan() {
+    Object scan = node instanceof BatchScanExec ? ((BatchScanExec) node).scan() : null;
+    return scan instanceof FileScanHolder ? ((FileScanHolder) scan).filteredScan() : null;
   }
 
   /** Returns the names of the rewrites that left out files while the query ran. */
   Set<String> runtimeRewrites() {
     Set<String> names = new TreeSet<>();
+    if (filteredScan() != null) {
+      names.add(((FileScanHolder) ((BatchScanExec) node).scan()).rewrite());
+    }
     if (isPrunedAsItRuns) {
       for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
         for (Object value : ExpressionTree.constants(filter)) {
@@ -223,7 +234,8 @@ final class PhysicalScan {
   long[] sizes() {
     long files = metric("numFiles");
     if (files < 0) {
-      return listedSizes();
+      FileScan filtered = filteredScan();
+      return filtered == null ? listedSizes() : sizes(listFiles(filtered.fileIndex()));
     }
     if (files == 0) {
       // Spark sets the metric in the first execution of a plan only, and resets it before the next.
@@ -237,9 +249,13 @@ final class PhysicalScan {
 
   /** Lists the files that the scan reads, and returns how many they are, and their bytes. */
   long[] listedSizes() {
+    return sizes(listFiles());
+  }
+
+  private static long[] sizes(Seq<PartitionDirectory> listing) {
     long files = 0;
     long bytes = 0;
-    scala.collection.Iterator<PartitionDirectory> directories = listFiles().iterator();
+    scala.collection.Iterator<PartitionDirectory> directories = listing.iterator();
     while (directories.hasNext()) {
       scala.collection.Iterator<FileStatusWithMetadata> statuses =
           ((PartitionDirectory) directories.next()).files().iterator();
@@ -330,6 +346,10 @@ final class PhysicalScan {
 
   /** Returns the files that the scan reads, before dynamic partition pruning. */
   Seq<PartitionDirectory> listFiles() {
+    return listFiles(index);
+  }
+
+  private Seq<PartitionDirectory> listFiles(FileIndex index) {
     return SparkCompat.listFiles(index, partitionFilters, dataFilters);
   }
 

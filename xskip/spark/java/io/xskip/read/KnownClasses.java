@@ -102,6 +102,14 @@ public final class KnownClasses {
     return SCANS.contains(scan.getClass().getName()) && isKnown(((FileScan) scan).fileIndex());
   }
 
+  /** Returns the scan of files that an object is or holds, or null if it is no scan of files. */
+  public static FileScan fileScan(Object scan) {
+    if (scan instanceof FileScanHolder) {
+      return ((FileScanHolder) scan).fileScan();
+    }
+    return scan instanceof FileScan ? (FileScan) scan : null;
+  }
+
   /**
    * Returns what the rule does not know in a {@code FileSourceScanExec} or {@code BatchScanExec} of
    * files, or an empty text.
@@ -111,11 +119,11 @@ public final class KnownClasses {
       String refusal = refusal(((FileSourceScanExec) scan).relation());
       return refusal == null ? "" : refusal;
     }
-    Object fileScan = ((BatchScanExec) scan).scan();
+    FileScan fileScan = fileScan(((BatchScanExec) scan).scan());
     if (!SCANS.contains(fileScan.getClass().getName())) {
       return "a scan of the class " + fileScan.getClass().getName();
     }
-    FileIndex index = ((FileScan) fileScan).fileIndex();
+    FileIndex index = fileScan.fileIndex();
     return isKnown(index) ? "" : "files listed by " + index.getClass().getName();
   }
 

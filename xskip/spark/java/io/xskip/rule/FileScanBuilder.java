@@ -9,6 +9,7 @@ import io.xskip.scan.ScanContext;
 import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
@@ -64,10 +65,28 @@ final class FileScanBuilder {
   static LogicalPlan withIndex(DataSourceV2ScanRelation relation, FileIndex index)
       throws Exception {
     FileScan scan = (FileScan) relation.scan();
-    Object[] elements = SparkCompat.elements((Product) scan, scan.fileIndex(), index);
-    Object rewritten = SparkCompat.newInstance(scan.getClass(), elements);
+    FileScan rewritten = withIndex(scan, index);
     return rewritten == null
         ? relation
         : (LogicalPlan) SparkCompat.exchange(relation, scan, rewritten);
+  }
+
+  /** Returns a scan with another file index, or null if this Spark has another constructor. */
+  private static FileScan withIndex(FileScan scan, FileIndex index) throws Exception {
+    Object[] elements = SparkCompat.elements((Product) scan, scan.fileIndex(), index);
+    return (FileScan) SparkCompat.newInstance(scan.getClass(), elements);
+  }
+
+  /**
+   * Returns a scan of the files that conditions leave, or null if this Spark has another
+   * constructor.
+   *
+   * @param conditions conditions that each matching row satisfies, or null if no row matches
+   * @param rewrite the name of the rewrite that knows the conditions
+   */
+  static FileScan withConditions(FileScan scan, List<Expression> conditions, String rewrite)
+      throws Exception {
+    SkippingV2FileIndex index = (SkippingV2FileIndex) scan.fileIndex();
+    return withIndex(scan, index.filtering(conditions, rewrite));
   }
 }

@@ -8,6 +8,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -164,14 +165,19 @@ final class JoinSide {
 
   private LogicalPlan withFilter(
       LogicalPlan plan, RelationChain chain, Attribute column, OtherSide keys) throws Exception {
-    boolean isPartition = chain.partition(column) >= 0; // Spark prunes partitions itself
-    if (isPartition || isFilteredBy(chain, column, keys)) {
+    boolean isFirstApi = chain.relation() != null;
+    boolean isPruned = isFirstApi && chain.partition(column) >= 0; // by Spark itself
+    if (isPruned || isFilteredBy(chain, column, keys)) {
       return plan;
     }
+    if (!isFirstApi) {
+      return RuntimeFileScan.filtered(chain, keys.subquery(column));
+    }
     NumberedRelation relation = NumberedRelation.of(chain);
+    Expression nothing = new Literal(null, column.dataType());
     return relation == null
         ? plan
-        : relation.filtered(new JoinPruning(relation.listing(), column), keys.subquery());
+        : relation.filtered(new JoinPruning(relation.listing(), column), keys.subquery(nothing));
   }
 
   /** Returns whether a filter of the relation tells its files by the same keys already. */

@@ -64,7 +64,7 @@ final class JoinedRelation {
     if (question == null) {
       question =
           new FactsQuestion(Collections.<Expression>emptyList(), columns.all(), columns.needs(), 0);
-      files = chain.isNumbered() ? null : chain.facts(question);
+      files = chain.facts(question);
       if (files != null) {
         facts = columns.facts(files);
         left = new BitSet(files.count());

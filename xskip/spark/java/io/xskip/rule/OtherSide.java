@@ -34,11 +34,14 @@ final class OtherSide {
     return (Expression) keys.apply(position);
   }
 
-  /** Returns a subquery with the keys, which Spark replaces by TRUE without a broadcast. */
-  Expression subquery() throws Exception {
-    Expression nothing = new Literal(null, key().dataType());
+  /**
+   * Returns a subquery with the keys, which Spark replaces by TRUE without a broadcast.
+   *
+   * @param value the value that is to be among the keys
+   */
+  Expression subquery(Expression value) throws Exception {
     Object[] arguments = {
-      nothing,
+      value,
       plan,
       keys,
       Integer.valueOf(position),
@@ -65,6 +68,7 @@ final class OtherSide {
         hasTest |= ((JoinPruning) ((Literal) node).value()).isOfColumn(column);
       } else if (node instanceof DynamicPruningSubquery) {
         hasKey |= Scala.list(((DynamicPruningSubquery) node).buildKeys()).contains(key());
+        hasTest |= ((DynamicPruningSubquery) node).pruningKey().semanticEquals(column);
       }
     }
     return hasTest && hasKey;

@@ -3,6 +3,8 @@ package io.xskip.rule;
 import io.xskip.catalyst.NodeReplacement;
 import io.xskip.catalyst.NodeRewriter;
 import io.xskip.catalyst.Subqueries;
+import io.xskip.read.FileScanHolder;
+import io.xskip.read.KnownClasses;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
@@ -75,10 +77,8 @@ final class RelationChain {
       return source instanceof HadoopFsRelation ? ((HadoopFsRelation) source).location() : null;
     }
     if (relation instanceof DataSourceV2ScanRelation) {
-      Object scan = ((DataSourceV2ScanRelation) relation).scan();
-      return scan instanceof FileScan && !hasAggregates((FileScan) scan)
-          ? ((FileScan) scan).fileIndex()
-          : null;
+      FileScan scan = KnownClasses.fileScan(((DataSourceV2ScanRelation) relation).scan());
+      return scan != null && !hasAggregates(scan) ? scan.fileIndex() : null;
     }
     return null;
   }
@@ -200,7 +200,8 @@ final class RelationChain {
    * that they know need not be those that the query finds, or if files are selected already.
    */
   FileFacts facts(FactsQuestion question) throws Exception {
-    if (index.listing().selection() != null || !index.context().readsAllRecords()) {
+    boolean isSelected = isFilteredAtRuntime() || index.listing().selection() != null;
+    if (isSelected || !index.context().readsAllRecords()) {
       return null;
     }
     if (relation instanceof LogicalRelation) {
@@ -219,9 +220,11 @@ final class RelationChain {
     return index.delegate();
   }
 
-  /** Returns whether the files of the relation have numbers, by which a query leaves out files. */
-  boolean isNumbered() {
-    return index instanceof SkippingFileIndex && ((SkippingFileIndex) index).numbers() != null;
+  /** Returns whether keys or values leave out files of the relation while the query runs. */
+  boolean isFilteredAtRuntime() {
+    return relation instanceof LogicalRelation
+        ? ((SkippingFileIndex) index).numbers() != null
+        : ((DataSourceV2ScanRelation) relation).scan() instanceof FileScanHolder;
   }
 
   /** Returns the relation, of either data source API. */

@@ -2,9 +2,11 @@ package io.xskip.rule;
 
 import io.xskip.observe.PlanText;
 import io.xskip.scan.FileSelection;
+import io.xskip.scan.RuntimeListing;
 import io.xskip.scan.ScanContext;
 import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
+import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -31,33 +33,52 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   private final ScanContext context;
 
   // Spark lists the files of a V2 scan more than once for each plan, and each optimized plan has
-  // its
-  // own instance of this class.
+  // its own instance of this class.
   private final ScanListing listing;
+
+  /** The files that conditions leave which are known only while the query runs, or null for all. */
+  private final RuntimeListing filtered;
 
   SkippingV2FileIndex(
       SparkSession session,
       PartitioningAwareFileIndex delegate,
       ScanContext context,
       boolean isSized) {
-    this(session, delegate, context, new ScanListing(context, delegate, isSized, -1, true));
+    this(session, delegate, context, new ScanListing(context, delegate, isSized, -1, true), null);
   }
 
   private SkippingV2FileIndex(
       SparkSession session,
       PartitioningAwareFileIndex delegate,
       ScanContext context,
-      ScanListing listing) {
+      ScanListing listing,
+      RuntimeListing filtered) {
     super(session, Map$.MODULE$.<String, String>empty(), Option.empty(), NoopCache$.MODULE$);
     this.delegate = delegate;
     this.context = context;
     this.session = session;
     this.listing = listing;
+    this.filtered = filtered;
   }
 
   /** Returns an index of the files of a selection. */
   SkippingV2FileIndex selecting(FileSelection selection) {
-    return new SkippingV2FileIndex(session, delegate, context, listing.selecting(selection));
+    return new SkippingV2FileIndex(session, delegate, context, listing.selecting(selection), null);
+  }
+
+  /**
+   * Returns an index of the files that conditions leave while the query runs.
+   *
+   * @param conditions conditions that each matching row satisfies, or null if no row matches
+   * @param rewrite the name of the rewrite that knows the conditions
+   */
+  SkippingV2FileIndex filtering(List<Expression> conditions, String rewrite) {
+    return new SkippingV2FileIndex(
+        session,
+        delegate,
+        context,
+        listing,
+        new RuntimeListing(context, partitionSchema(), conditions, rewrite));
   }
 
   @Override
@@ -108,7 +129,8 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex implements Sk
   @Override
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-    return listing.files(partitionFilters, dataFilters);
+    Seq<PartitionDirectory> files = listing.files(partitionFilters, dataFilters);
+    return filtered == null ? files : filtered.files(files);
   }
 
   @Override
