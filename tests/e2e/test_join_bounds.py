@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -324,6 +326,33 @@ def test_changed_files_of_the_other_side(spark: SparkSession, own_views: Path, c
     facts.refresh()
     left = [row for row in LEFT if row[0] != 4 or name != "f4"]
     assert sorted(map(tuple, df.collect())) == sorted([*left, *[(77, 2)] * 3])
+
+
+def test_a_changed_setting_of_the_side_that_decides(spark: SparkSession, tmp_path: Path, api: str) -> None:
+    """[PLN-JB-5] Dates are others if Spark rebases them, and can have partners in files that were left out."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    spark.conf.set("spark.sql.avro.datetimeRebaseModeInRead", "CORRECTED")
+    spark.conf.set("spark.xskip.strict", "false")  # the index of days refuses another mode
+    days = [datetime.date(1001, 1, day) for day in range(1, 21)]
+    facts = write_once(spark, tmp_path / "f", "k date, m int", {f"f{i}": [(day, i)] for i, day in enumerate(days)})
+    index(spark, facts, [MinMax("k"), MinMax("m")])
+    (tmp_path / "d").mkdir()
+    fields = [{"name": "k", "type": {"type": "int", "logicalType": "date"}}, {"name": "g", "type": "int"}]
+    for g, start in enumerate((10, 13)):  # not written by Spark: the setting decides
+        rows = [{"k": day, "g": g} for day in days[start : start + 3]]
+        with (tmp_path / "d" / f"d{g}.avro").open("wb") as file:
+            fastavro.writer(file, {"type": "record", "name": "day", "fields": fields}, rows)
+    index(spark, str(tmp_path / "d"), [MinMax("k"), MinMax("g")], "avro")
+    spark.read.parquet(facts).createOrReplaceTempView("f")
+    spark.read.format("avro").load(str(tmp_path / "d")).createOrReplaceTempView("d")
+    query = "select f.k from f join d on f.k = d.k where "
+    assert read(spark, f"{query} d.g = 0") == {"f": 3, "d": 1}
+    frames = [spark.sql(f"{query} {condition}") for condition in ("d.g = 0", "f.m < 7")]
+    for df in frames:
+        df._jdf.queryExecution().optimizedPlan()
+    spark.conf.set("spark.sql.avro.datetimeRebaseModeInRead", "LEGACY")
+    for df in frames:
+        assert sorted(map(tuple, df.collect())) == [(day,) for day in days[4:7]]
 
 
 def test_null_keys(spark: SparkSession, tmp_path: Path, api: str) -> None:

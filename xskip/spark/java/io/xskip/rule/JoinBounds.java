@@ -1,6 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.catalyst.ExpressionTree;
+import io.xskip.scan.ScanListing;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
@@ -49,9 +50,15 @@ final class JoinBounds implements Rewrite {
     if (!prune()) {
       return plan;
     }
+    List<ScanListing> listings = new ArrayList<>();
+    for (JoinedRelation relation : inOrder) {
+      if (relation.listing() != null) {
+        listings.add(relation.listing());
+      }
+    }
     LogicalPlan pruned = plan;
     for (JoinedRelation relation : inOrder) {
-      pruned = relation.selecting(pruned);
+      pruned = relation.selecting(pruned, listings);
     }
     return pruned;
   }

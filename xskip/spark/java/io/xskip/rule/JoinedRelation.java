@@ -2,10 +2,12 @@ package io.xskip.rule;
 
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
+import io.xskip.scan.ScanListing;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.BitSet;
 import java.util.Collections;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -90,8 +92,17 @@ final class JoinedRelation {
     isSource = true;
   }
 
-  /** Returns a plan in which the relation reads only the files that are left. */
-  LogicalPlan selecting(LogicalPlan plan) throws Exception {
+  /** Returns the listing of the files, or null if the index says nothing of them. */
+  ScanListing listing() {
+    return files == null ? null : chain.listing();
+  }
+
+  /**
+   * Returns a plan in which the relation reads only the files that are left.
+   *
+   * @param listings those of all relations that can have decided about files
+   */
+  LogicalPlan selecting(LogicalPlan plan, List<ScanListing> listings) throws Exception {
     boolean isWhole = files == null || left.cardinality() == files.count();
     if (isWhole && !isSource) {
       return plan;
@@ -104,6 +115,7 @@ final class JoinedRelation {
         selection.leaveOut(files, i);
       }
     }
+    selection.setSources(listings);
     return chain.selectingIn(plan, selection);
   }
 }

@@ -8,6 +8,7 @@ import io.xskip.read.KnownClasses;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
+import io.xskip.scan.ScanListing;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
@@ -213,6 +214,11 @@ final class RelationChain {
                   index.context(), index.delegate(), plan, source.sparkSession()));
     }
     return index.listing().facts(question);
+  }
+
+  /** Returns the listing of the scan. */
+  ScanListing listing() {
+    return index.listing();
   }
 
   /** Returns the files of the dataset. */

@@ -3,6 +3,7 @@ package io.xskip.scan;
 import io.xskip.shims.Scala;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -28,6 +29,10 @@ public final class FileSelection {
   private final Map<Path, FileStatus> others = new HashMap<>();
 
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
+
+  /** The listings by whose files these were chosen. */
+  private List<ScanListing> sources = Collections.<ScanListing>emptyList();
+
   private final int listed;
   private long bytes = 0;
 
@@ -64,6 +69,24 @@ public final class FileSelection {
   public void leaveOut(FileFacts facts, int position) {
     FileStatus file = facts.listed(position).fileStatus();
     others.put(file.getPath(), file);
+  }
+
+  /**
+   * Sets the listings by whose files these were chosen: the selection does not hold if one of them
+   * is read in another way.
+   */
+  public void setSources(List<ScanListing> sources) {
+    this.sources = sources;
+  }
+
+  /** Returns whether all files by which these were chosen are read as they were then. */
+  boolean hasPlannedSources() {
+    for (ScanListing source : sources) {
+      if (!source.isReadAsPlanned()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Returns the name of the rewrite. */

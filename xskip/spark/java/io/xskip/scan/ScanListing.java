@@ -34,7 +34,10 @@ public final class ScanListing {
   private FactsQuestion question = null;
 
   private FileFacts facts = null;
-  private String factsProfile = null;
+
+  /** Other listings read it without a lock: two that decide about each other would wait. */
+  private volatile String factsProfile = null;
+
   private long size = UNKNOWN;
 
   /**
@@ -162,10 +165,19 @@ public final class ScanListing {
    */
   private FileSelection selection(String profile) {
     boolean isValid =
-        selection == null
-            || selection.isFixed()
-            || (profile != null && profile.equals(factsProfile) && context.readsAllRecords());
+        selection != null
+            && (selection.isFixed() || isReadAsPlanned(profile))
+            && selection.hasPlannedSources();
     return isValid ? selection : null;
+  }
+
+  /** Returns whether the files are read as they were when a rewrite asked about them. */
+  boolean isReadAsPlanned() {
+    return isReadAsPlanned(profile());
+  }
+
+  private boolean isReadAsPlanned(String profile) {
+    return profile != null && profile.equals(factsProfile) && context.readsAllRecords();
   }
 
   /** Returns how the files are read, or null if that is not known. */
