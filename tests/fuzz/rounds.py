@@ -134,10 +134,10 @@ class Round:
         trees = self._narrow(truth)
         if not trees:
             return
-        for way in WAYS:
+        yield from planned_by_metadata(self.copies, self.kinds, trees)
+        for way in WAYS:  # which change the files of one copy
             tally.pairs += FILES * len(trees)
             yield from way(self.copies, self.kinds[-1], trees)
-        yield from planned_by_metadata(self.copies, self.kinds, trees)
         if self._has_delta:
             tally.pairs += 2 * FILES * len(trees)
             yield from delta_beside(self.copies, (self.kinds[0], self.kinds[-1]), trees)
