@@ -1,7 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.catalyst.ExpressionTree;
-import io.xskip.scan.ScanListing;
+import io.xskip.scan.PlannedRead;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
@@ -50,15 +50,15 @@ final class JoinBounds implements Rewrite {
     if (!prune()) {
       return plan;
     }
-    List<ScanListing> listings = new ArrayList<>();
+    List<PlannedRead> reads = new ArrayList<>();
     for (JoinedRelation relation : inOrder) {
-      if (relation.listing() != null) {
-        listings.add(relation.listing());
+      if (relation.read() != null) {
+        reads.add(relation.read());
       }
     }
     LogicalPlan pruned = plan;
     for (JoinedRelation relation : inOrder) {
-      pruned = relation.selecting(pruned, listings);
+      pruned = relation.selecting(pruned, reads);
     }
     return pruned;
   }

@@ -2,7 +2,7 @@ package io.xskip.rule;
 
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
-import io.xskip.scan.ScanListing;
+import io.xskip.scan.PlannedRead;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.BitSet;
@@ -92,17 +92,17 @@ final class JoinedRelation {
     isSource = true;
   }
 
-  /** Returns the listing of the files, or null if the index says nothing of them. */
-  ScanListing listing() {
-    return files == null ? null : chain.listing();
+  /** Returns how the files are read, or null if the index says nothing of them. */
+  PlannedRead read() {
+    return files == null ? null : chain.read();
   }
 
   /**
    * Returns a plan in which the relation reads only the files that are left.
    *
-   * @param listings those of all relations that can have decided about files
+   * @param reads those of all relations that can have decided about files
    */
-  LogicalPlan selecting(LogicalPlan plan, List<ScanListing> listings) throws Exception {
+  LogicalPlan selecting(LogicalPlan plan, List<PlannedRead> reads) throws Exception {
     boolean isWhole = files == null || left.cardinality() == files.count();
     if (isWhole && !isSource) {
       return plan;
@@ -115,7 +115,7 @@ final class JoinedRelation {
         selection.leaveOut(files, i);
       }
     }
-    selection.setSources(listings);
+    selection.setSources(reads);
     return chain.selectingIn(plan, selection);
   }
 }

@@ -8,7 +8,7 @@ import io.xskip.read.KnownClasses;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.ListingPreview;
-import io.xskip.scan.ScanListing;
+import io.xskip.scan.PlannedRead;
 import io.xskip.scan.SkippingIndex;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
@@ -216,8 +216,8 @@ final class RelationChain {
     return index.listing().facts(question);
   }
 
-  /** Returns the listing of the scan. */
-  ScanListing listing() {
+  /** Returns how the scan reads its files. */
+  PlannedRead read() {
     return index.listing();
   }
 

@@ -30,8 +30,8 @@ public final class FileSelection {
 
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
 
-  /** The listings by whose files these were chosen. */
-  private List<ScanListing> sources = Collections.<ScanListing>emptyList();
+  /** The reads by whose files these were chosen. */
+  private List<PlannedRead> sources = Collections.<PlannedRead>emptyList();
 
   private final int listed;
   private long bytes = 0;
@@ -72,17 +72,17 @@ public final class FileSelection {
   }
 
   /**
-   * Sets the listings by whose files these were chosen: the selection does not hold if one of them
-   * is read in another way.
+   * Sets the reads by whose files these were chosen: the selection does not hold if one of them
+   * differs from the planned one.
    */
-  public void setSources(List<ScanListing> sources) {
+  public void setSources(List<PlannedRead> sources) {
     this.sources = sources;
   }
 
   /** Returns whether all files by which these were chosen are read as they were then. */
   boolean hasPlannedSources() {
-    for (ScanListing source : sources) {
-      if (!source.isReadAsPlanned()) {
+    for (PlannedRead source : sources) {
+      if (!source.isAsPlanned()) {
         return false;
       }
     }

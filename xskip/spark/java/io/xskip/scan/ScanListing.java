@@ -13,7 +13,7 @@ import scala.collection.immutable.Seq;
  * The listing of one scan: Spark asks for its size while it plans joins, and for its files when the
  * scan runs. Both come from the same answer of the indexes.
  */
-public final class ScanListing {
+public final class ScanListing implements PlannedRead {
   /** The name of the query in the records of a listing before the query runs. */
   private static final String PLANNING = "planning";
 
@@ -166,17 +166,17 @@ public final class ScanListing {
   private FileSelection selection(String profile) {
     boolean isValid =
         selection != null
-            && (selection.isFixed() || isReadAsPlanned(profile))
+            && (selection.isFixed() || isAsPlanned(profile))
             && selection.hasPlannedSources();
     return isValid ? selection : null;
   }
 
-  /** Returns whether the files are read as they were when a rewrite asked about them. */
-  boolean isReadAsPlanned() {
-    return isReadAsPlanned(profile());
+  @Override
+  public boolean isAsPlanned() {
+    return isAsPlanned(profile());
   }
 
-  private boolean isReadAsPlanned(String profile) {
+  private boolean isAsPlanned(String profile) {
     return profile != null && profile.equals(factsProfile) && context.readsAllRecords();
   }
 
