@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.effort import cases
 from tests.fuzz import rounds
 from tests.fuzz.copies import FILES
 from tests.fuzz.kinds import indexes, some
@@ -19,7 +20,7 @@ from tests.helpers import Counted, needs_spark_4
 from xskip.clauses import bounds
 from xskip.expressions.predicate import Op
 
-PREDICATES = 50
+PREDICATES = cases(90)
 
 
 def test_every_copy_has_an_index() -> None:

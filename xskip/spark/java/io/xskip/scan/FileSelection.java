@@ -5,9 +5,11 @@ import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -23,12 +25,17 @@ public final class FileSelection {
   private final String reason;
   private final FactsQuestion question;
   private final boolean isFixed;
-  private final Map<Path, FileStatus> files = new HashMap<>();
+  private final List<FileStatus> files = new ArrayList<>();
 
   /** The files that are known not to be needed as long as they do not change. */
-  private final Map<Path, FileStatus> others = new HashMap<>();
+  private final List<FileStatus> others = new ArrayList<>();
 
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
+
+  /** The partition of the latest file that was added, and its files: most files follow others. */
+  private InternalRow partition = null;
+
+  private List<FileStatusWithMetadata> filesOfPartition = null;
 
   /** The reads by whose files these were chosen. */
   private List<PlannedRead> sources = Collections.<PlannedRead>emptyList();
@@ -56,19 +63,21 @@ public final class FileSelection {
   public void add(FileFacts facts, int position) {
     FileStatusWithMetadata listed = facts.listed(position);
     FileStatus file = listed.fileStatus();
-    files.put(file.getPath(), file);
+    files.add(file);
     bytes += file.getLen();
-    InternalRow partition = facts.partition(position);
-    if (!partitions.containsKey(partition)) {
-      partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+    if (partition != facts.partition(position)) {
+      partition = facts.partition(position);
+      if (!partitions.containsKey(partition)) {
+        partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+      }
+      filesOfPartition = (List<FileStatusWithMetadata>) partitions.get(partition);
     }
-    ((List<FileStatusWithMetadata>) partitions.get(partition)).add(listed);
+    filesOfPartition.add(listed);
   }
 
   /** Adds a file of a listing that is not needed unless it changes. */
   public void leaveOut(FileFacts facts, int position) {
-    FileStatus file = facts.listed(position).fileStatus();
-    others.put(file.getPath(), file);
+    others.add(facts.listed(position).fileStatus());
   }
 
   /**
@@ -138,15 +147,22 @@ public final class FileSelection {
 
   /** Returns whether a listing has as many files, and those that are known are unchanged. */
   private boolean areIn(Seq<PartitionDirectory> listing) {
+    Map<Path, FileStatus> known = new HashMap<>();
+    for (FileStatus file : files) {
+      known.put(file.getPath(), file);
+    }
+    for (FileStatus file : others) {
+      known.put(file.getPath(), file);
+    }
     int found = 0;
     int count = 0;
     for (PartitionDirectory directory : Scala.list(listing)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        found += has(files, file.fileStatus()) || has(others, file.fileStatus()) ? 1 : 0;
+        found += has(known, file.fileStatus()) ? 1 : 0;
         count++;
       }
     }
-    return found == files.size() + others.size() && count == listed;
+    return found == known.size() && count == listed;
   }
 
   private static boolean has(Map<Path, FileStatus> some, FileStatus file) {
@@ -156,15 +172,25 @@ public final class FileSelection {
         && known.getModificationTime() == file.getModificationTime();
   }
 
+  private Set<Path> paths() {
+    Set<Path> paths = new HashSet<>();
+    for (FileStatus file : files) {
+      paths.add(file.getPath());
+    }
+    return paths;
+  }
+
   // Two relations of one plan are equal only if they read the same files.
   @Override
   public boolean equals(Object other) {
-    return other instanceof FileSelection
-        && ((FileSelection) other).files.keySet().equals(files.keySet());
+    return this == other
+        || (other instanceof FileSelection
+            && ((FileSelection) other).count() == count()
+            && ((FileSelection) other).paths().equals(paths()));
   }
 
   @Override
   public int hashCode() {
-    return files.keySet().hashCode();
+    return count();
   }
 }
