@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 from tests.e2e.random_files import POOLS, write
 from tests.effort import cases
-from tests.helpers import formatted, index, write_once
+from tests.helpers import AVRO_V2, formatted, index, write_once
 from xskip import MinMax, ValueList
 from xskip.spark.bridge.gateway import hook_of
 
@@ -330,6 +330,8 @@ def test_changed_files_of_the_other_side(spark: SparkSession, own_views: Path, c
 
 def test_a_changed_setting_of_the_side_that_decides(spark: SparkSession, tmp_path: Path, api: str) -> None:
     """[PLN-JB-5] Dates are others if Spark rebases them, and can have partners in files that were left out."""
+    if api == "v2" and not AVRO_V2:
+        pytest.skip("the Avro jar is of an older Spark")
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     spark.conf.set("spark.sql.avro.datetimeRebaseModeInRead", "CORRECTED")
     spark.conf.set("spark.xskip.strict", "false")  # the index of days refuses another mode
