@@ -154,20 +154,23 @@ final class PhysicalScan {
 
   /** Returns how many files were left to the scan while the query ran, or -1 if all were. */
   long filesRead() {
-    return isPrunedAsItRuns || filteredScan() != null ? sizes()[0] : -1;
+    return isPrunedAsItRuns || filteredHolder() != null ? sizes()[0] : -1;
   }
 
-  /** Returns the scan of the second API whose files runtime filters have left, or null. */
-  private FileScan filteredScan() {
+  /** Returns the scan of the second API if runtime filters have left some of its files, or null. */
+  private FileScanHolder filteredHolder() {
     Object scan = node instanceof BatchScanExec ? ((BatchScanExec) node).scan() : null;
-    return scan instanceof FileScanHolder ? ((FileScanHolder) scan).filteredScan() : null;
+    return scan instanceof FileScanHolder && ((FileScanHolder) scan).filteredScan() != null
+        ? (FileScanHolder) scan
+        : null;
   }
 
   /** Returns the names of the rewrites that left out files while the query ran. */
   Set<String> runtimeRewrites() {
     Set<String> names = new TreeSet<>();
-    if (filteredScan() != null) {
-      names.add(((FileScanHolder) ((BatchScanExec) node).scan()).rewrite());
+    FileScanHolder filtered = filteredHolder();
+    if (filtered != null) {
+      names.add(filtered.rewrite());
     }
     if (isPrunedAsItRuns) {
       for (Expression filter : Scala.list(((FileSourceScanExec) node).partitionFilters())) {
@@ -234,8 +237,10 @@ final class PhysicalScan {
   long[] sizes() {
     long files = metric("numFiles");
     if (files < 0) {
-      FileScan filtered = filteredScan();
-      return filtered == null ? listedSizes() : sizes(listFiles(filtered.fileIndex()));
+      FileScanHolder filtered = filteredHolder();
+      return filtered == null
+          ? listedSizes()
+          : sizes(listFiles(filtered.filteredScan().fileIndex()));
     }
     if (files == 0) {
       // Spark sets the metric in the first execution of a plan only, and resets it before the next.

@@ -51,6 +51,6 @@ final class JoinPruning extends FilePruning {
   @Override
   BitSet matching(NumberedListing listing) throws Throwable {
     Object[] keys = SubqueryValues.joinKeys(this);
-    return keys == null ? null : listing.matching(new KeyConditions(key).of(keys), rewrite());
+    return keys == null ? null : listing.matching(new KeyConditions(key).matching(keys), rewrite());
   }
 }

@@ -27,7 +27,7 @@ final class KeyConditions {
   }
 
   /** Returns conditions that each row with one of the keys satisfies; null if no row has one. */
-  List<Expression> of(Object[] keys) {
+  List<Expression> matching(Object[] keys) {
     List<Object> values = new ArrayList<>();
     for (Object value : keys) {
       if (value != null) { // NULL is equal to no value

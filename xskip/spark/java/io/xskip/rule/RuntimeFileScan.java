@@ -120,7 +120,7 @@ final class RuntimeFileScan
       Attribute column = "IN".equals(predicate.name()) ? column(predicate.children()[0]) : null;
       if (column != null) {
         List<org.apache.spark.sql.catalyst.expressions.Expression> known =
-            new KeyConditions(column).of(values(predicate));
+            new KeyConditions(column).matching(values(predicate));
         if (known == null) {
           return null;
         }
