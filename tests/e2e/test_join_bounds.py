@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 from tests.e2e.random_files import POOLS, write
 from tests.effort import cases
-from tests.helpers import AVRO_V2, formatted, index, write_once
+from tests.helpers import formatted, index, write_once
 from xskip import MinMax, ValueList
 from xskip.spark.bridge.gateway import hook_of
 
@@ -328,10 +328,9 @@ def test_changed_files_of_the_other_side(spark: SparkSession, own_views: Path, c
     assert sorted(map(tuple, df.collect())) == sorted([*left, *[(77, 2)] * 3])
 
 
-def test_a_changed_setting_of_the_side_that_decides(spark: SparkSession, tmp_path: Path, api: str) -> None:
+@pytest.mark.parametrize("fmt", ["avro"])
+def test_a_changed_setting_of_the_side_that_decides(spark: SparkSession, tmp_path: Path, api: str, fmt: str) -> None:
     """[PLN-JB-5] Dates are others if Spark rebases them, and can have partners in files that were left out."""
-    if api == "v2" and not AVRO_V2:
-        pytest.skip("the Avro jar is of an older Spark")
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     spark.conf.set("spark.sql.avro.datetimeRebaseModeInRead", "CORRECTED")
     spark.conf.set("spark.xskip.strict", "false")  # the index of days refuses another mode
@@ -344,9 +343,9 @@ def test_a_changed_setting_of_the_side_that_decides(spark: SparkSession, tmp_pat
         rows = [{"k": day, "g": g} for day in days[start : start + 3]]
         with (tmp_path / "d" / f"d{g}.avro").open("wb") as file:
             fastavro.writer(file, {"type": "record", "name": "day", "fields": fields}, rows)
-    index(spark, str(tmp_path / "d"), [MinMax("k"), MinMax("g")], "avro")
+    index(spark, str(tmp_path / "d"), [MinMax("k"), MinMax("g")], fmt)
     spark.read.parquet(facts).createOrReplaceTempView("f")
-    spark.read.format("avro").load(str(tmp_path / "d")).createOrReplaceTempView("d")
+    spark.read.format(fmt).load(str(tmp_path / "d")).createOrReplaceTempView("d")
     query = "select f.k from f join d on f.k = d.k where "
     assert read(spark, f"{query} d.g = 0") == {"f": 3, "d": 1}
     frames = [spark.sql(f"{query} {condition}") for condition in ("d.g = 0", "f.m < 7")]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.e2e.star import read_star
 from tests.effort import cases
-from tests.helpers import AVRO_V2, index, write_once
+from tests.helpers import index, write_once
 from tests.plans.measure import measure
 from xskip import MinMax
 from xskip.spark.bridge.gateway import hook_of
@@ -272,12 +272,10 @@ def test_reports(spark: SparkSession, star_views: None) -> None:
     assert queries.last_scan() > before
 
 
+@pytest.mark.parametrize("api", ["v2"], indirect=True)
 @pytest.mark.parametrize(("hint", "files"), [("BROADCAST(d)", 1), ("MERGE(d)", 10)])
 def test_a_scan_of_the_second_api(spark: SparkSession, star: tuple[str, str], hint: str, files: int) -> None:
     """[PLN-JN-5] The scan is as that of Spark, and lists fewer files once Spark passes keys."""
-    if star[0] == "avro" and not AVRO_V2:
-        pytest.skip("the Avro jar is of an older Spark")
-    spark.conf.set("spark.sql.sources.useV1SourceList", "")
     for name, folder in (("f", "facts"), ("d", "days")):
         spark.read.format(star[0]).load(f"{star[1]}/{folder}").createOrReplaceTempView(name)
     df = spark.sql(f"select /*+ {hint} */ f.v, d.name from f join d on f.k = d.k where d.name = 'day5'")

@@ -1,7 +1,7 @@
 package io.xskip.rule;
 
 import io.xskip.catalyst.ExpressionTree;
-import io.xskip.scan.PlannedRead;
+import io.xskip.scan.PlannedReads;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
@@ -50,7 +50,7 @@ final class JoinBounds implements Rewrite {
     if (!prune()) {
       return plan;
     }
-    List<PlannedRead> reads = new ArrayList<>();
+    PlannedReads reads = new PlannedReads();
     for (JoinedRelation relation : inOrder) {
       if (relation.read() != null) {
         reads.add(relation.read());

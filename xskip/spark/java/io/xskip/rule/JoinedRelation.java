@@ -3,11 +3,11 @@ package io.xskip.rule;
 import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.scan.PlannedRead;
+import io.xskip.scan.PlannedReads;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.BitSet;
 import java.util.Collections;
-import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -102,7 +102,7 @@ final class JoinedRelation {
    *
    * @param reads those of all relations that can have decided about files
    */
-  LogicalPlan selecting(LogicalPlan plan, List<PlannedRead> reads) throws Exception {
+  LogicalPlan selecting(LogicalPlan plan, PlannedReads reads) throws Exception {
     boolean isWhole = files == null || left.cardinality() == files.count();
     if (isWhole && !isSource) {
       return plan;

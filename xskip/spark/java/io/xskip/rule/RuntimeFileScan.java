@@ -105,7 +105,10 @@ final class RuntimeFileScan
   public void filter(Predicate[] predicates) {
     FileScan known = null;
     try {
-      known = FileScanBuilder.withConditions(scan, conditions(predicates), rewrite());
+      List<org.apache.spark.sql.catalyst.expressions.Expression> conditions =
+          conditions(predicates);
+      boolean isAll = conditions != null && conditions.isEmpty();
+      known = isAll ? null : FileScanBuilder.withConditions(scan, conditions, rewrite());
     } catch (Throwable t) {
       Failures.logFailure("pruning while a query runs", t);
     }

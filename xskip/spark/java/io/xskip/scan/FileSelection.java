@@ -3,7 +3,6 @@ package io.xskip.scan;
 import io.xskip.shims.Scala;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -38,7 +37,7 @@ public final class FileSelection {
   private List<FileStatusWithMetadata> filesOfPartition = null;
 
   /** The reads by whose files these were chosen. */
-  private List<PlannedRead> sources = Collections.<PlannedRead>emptyList();
+  private PlannedReads sources = new PlannedReads();
 
   private final int listed;
   private long bytes = 0;
@@ -84,18 +83,13 @@ public final class FileSelection {
    * Sets the reads by whose files these were chosen: the selection does not hold if one of them
    * differs from the planned one.
    */
-  public void setSources(List<PlannedRead> sources) {
+  public void setSources(PlannedReads sources) {
     this.sources = sources;
   }
 
   /** Returns whether all files by which these were chosen are read as they were then. */
   boolean hasPlannedSources() {
-    for (PlannedRead source : sources) {
-      if (!source.isAsPlanned()) {
-        return false;
-      }
-    }
-    return true;
+    return sources.areAsPlanned();
   }
 
   /** Returns the name of the rewrite. */
