@@ -39,7 +39,7 @@ from xskip.quixlake.location import spark_location
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
-from xskip.quixlake.topic_source import TopicSource
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query.spark_engine import forget_indexes
 

@@ -48,8 +48,8 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.metadata.table import IndexDefinition, MetadataTable
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Storage
 

@@ -33,8 +33,8 @@ from xskip.expressions.predicate import And, Comparison, Op
 from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.recorded_files import write_files
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import PruneResult, prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate
 
 ROUNDS = 3
 ALL = (xskip.MinMax("ts"), xskip.ValueList("city"), xskip.BloomFilter("user"))

@@ -506,7 +506,7 @@ EXPRESSIONS = [
 
 @pytest.fixture
 def form_of(spark: SparkSession, path: str) -> Callable[[str], str]:
-    from xskip.indexing.planning import plan
+    from xskip.indexing.build_plan import plan
 
     source = SkippingIndex.for_path(spark, path)._open()[1]
     return lambda text: plan(source, [ValueList(text, expression=True)])[0].definition.expression or ""

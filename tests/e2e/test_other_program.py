@@ -19,7 +19,7 @@ from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.expressions.predicate import Constant, Predicate
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.filter_decoder import to_predicate
 from xskip.spark.query.spark_engine import engine_of
 
 NAN, INF = "double('NaN')", "double('Infinity')"

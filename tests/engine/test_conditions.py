@@ -12,8 +12,8 @@ from xskip.expressions.condition_reasons import OtherReason
 from xskip.expressions.operands import Computed, Derived, Elements, Form, Monotonicity
 from xskip.expressions.predicate import And, In, IsNotNull, IsNull, NotIn, Or, Predicate, StartsWith
 from xskip.metadata.table import IndexDefinition
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.pruning.prune import UnusedPart
-from xskip.pruning.translate import IndexCatalog
 from xskip.results.index_usage import Condition
 from xskip.types import Struct
 

@@ -31,8 +31,8 @@ from xskip.metadatastore import codec
 from xskip.metadatastore.codec import encode, open_file
 from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 
 K = Column(("k",), "int")
 

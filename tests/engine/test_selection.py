@@ -9,9 +9,9 @@ from tests.spark.catalyst.fakes import FakeEvaluation
 from xskip.clauses.clause import Clause
 from xskip.engine.selection import collect_evaluations, prune_with_functions
 from xskip.metadata.table import IndexDefinition, MetadataTable
-from xskip.pruning.translate import IndexCatalog, translate
-from xskip.spark.catalyst.decode import to_predicate
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.spark.catalyst.evaluator import Evaluator
+from xskip.spark.catalyst.filter_decoder import to_predicate
 from xskip.types.datatypes import Array
 
 LISTS = [[1, 2], [3], None, [10, 20]]

@@ -24,8 +24,8 @@ from xskip.expressions.predicate import (
     StartsWith,
 )
 from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 

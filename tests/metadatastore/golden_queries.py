@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from xskip.expressions.predicate import Constant, Predicate
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.filter_decoder import to_predicate
 
 SCHEMAS = {
     "sample1": "temp double, lat double, address string, comments string",

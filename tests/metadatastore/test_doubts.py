@@ -44,8 +44,8 @@ from xskip.metadatastore.legacy.java_values import decode_streams, encode_stream
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import WriteOptions
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Atomic, Struct, arrow_type
 

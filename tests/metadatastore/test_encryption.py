@@ -42,8 +42,8 @@ from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.versions import WriteOptions
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.results.clause_outcomes import unused_texts
 
 KEYS = {

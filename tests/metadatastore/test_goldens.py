@@ -19,8 +19,8 @@ from tests.metadatastore.golden_queries import frame, predicate_of
 from tests.metadatastore.samples import opened, storage_type
 from xskip.column_paths import split_path
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate
 
 # Skips on record that are no proof: xskip must keep what is named here.
 UNPROVED = {

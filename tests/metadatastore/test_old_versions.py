@@ -39,8 +39,8 @@ from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, Stream
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import WriteOptions, rules_of
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.results.clause_outcomes import unused_texts
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Opaque, Struct

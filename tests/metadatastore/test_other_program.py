@@ -41,8 +41,8 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import WriteOptions
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
-from xskip.pruning.translate import IndexCatalog, translate
 
 DISK = LocalStorage()
 #: Where Spark has listed the files of one partition alone, these are not in question.

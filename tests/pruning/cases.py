@@ -35,7 +35,7 @@ from xskip.expressions.predicate import (
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
-from xskip.pruning.translate import IndexCatalog, translate
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.types.datatypes import Storage, arrow_type
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}

@@ -33,8 +33,8 @@ from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.pruning.complement import complement, matching_wholly
-from xskip.pruning.translate import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
 A, B = Column(("a",), "int"), Column(("b",), "int")

@@ -16,9 +16,9 @@ from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Constant, Op, Or, Predicate, Unknown
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.file_findings import FileFindings, Finding
 from xskip.pruning.prune import prune, text_of
-from xskip.pruning.translate import IndexCatalog, translate
 
 INT, OTHER = Column(("a",), "int"), Column(("b",), "int")
 

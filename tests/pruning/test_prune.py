@@ -58,8 +58,8 @@ from xskip.expressions.predicate import (
 )
 from xskip.indexes import registry
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn, PartitionKey
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import UnusedPart, prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate
 from xskip.results.clause_outcomes import ClauseOutcome, outcomes_of, unused_texts
 from xskip.types.datatypes import Array, Bloom, Storage, Struct
 

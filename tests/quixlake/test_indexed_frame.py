@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.helpers import opened_files
 from tests.quixlake.written import message, table_of, write_segment
 from xskip import MinMax, ValueList
+from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
-from xskip.indexing.planning import plan
 from xskip.indexing.source import open_source
 from xskip.quixlake.segment_frame import Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of

@@ -20,7 +20,7 @@ from tests.helpers import assert_same_rows, index, kept, opened_files, write_fil
 from tests.soundness.checking import same_rows_of_each
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import CollectError, IndexDefinitionError
-from xskip.indexing import planning
+from xskip.indexing import build_plan
 
 FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}
 
@@ -72,7 +72,7 @@ def test_an_index_of_corrupt_records_made_before_is_not_asked(
     """[PRU-RD-6] Such an index is not used, but other indexes beside it are."""
     csv(spark, tmp_path)
     with monkeypatch.context() as former:
-        former.setattr(planning, "_check_whole", lambda *_: None)
+        former.setattr(build_plan, "_check_whole", lambda *_: None)
         made = SkippingIndex.for_path(spark, str(tmp_path), format="csv", schema=WITH_CORRUPT)
         made.create([ValueList("_corrupt_record"), MinMax("a")])
 

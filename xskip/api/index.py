@@ -24,10 +24,10 @@ from xskip.api.inspect import IndexInspection
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.hints import Call, Method, Words
 from xskip.indexes import Index
+from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import OnError
 from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.indexed_listing import IndexedListing
-from xskip.indexing.planning import plan
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.reconciliation import Reconciliation

@@ -26,8 +26,8 @@ from xskip.expressions.predicate import (
     StartsWith,
     Unknown,
 )
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.pruning.prune import UnusedPart
-from xskip.pruning.translate import IndexCatalog
 from xskip.results.index_usage import Condition, ConditionKind
 
 __all__ = ["conditions_of"]

@@ -18,8 +18,8 @@ from xskip.clauses.clause import Mask
 from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
+from xskip.engine.file_facts import FileFacts, column_facts, file_facts, predicate_facts
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
-from xskip.engine.planning import FileFacts, column_facts, file_facts, predicate_facts
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.rewrite_needs import RewriteNeeds, by_keys, needs_of
 from xskip.engine.selection import Selection, index_catalog, select
@@ -36,8 +36,8 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Refusal, Section
 from xskip.protocol.request import RequestError, RequestHeader, ScanRequest
 from xskip.protocol.scan_records import UsedRequest
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.pruning.prune import PruneResult
-from xskip.pruning.translate import IndexCatalog
 from xskip.results.index_usage import Condition, DatasetUsage
 from xskip.settings import problems_of
 

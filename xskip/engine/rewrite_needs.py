@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
 from xskip.engine.decision import Evidence
-from xskip.engine.planning import FileFacts
+from xskip.engine.file_facts import FileFacts
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Predicate
 from xskip.indexes.file_bounds import bounds_of_files
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.request import FactsRequest
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.pruning.prune import index_name
-from xskip.pruning.translate import IndexCatalog
 from xskip.results.index_usage import ORDERS, Condition, ConditionKind, kind_of_keys
 from xskip.types.masks import to_mask
 

@@ -14,8 +14,8 @@ from xskip.expressions.predicate import Predicate
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable, Requirement
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.pruning.clause_translation import IndexCatalog, translate, without_columns
 from xskip.pruning.prune import PruneResult, prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate, without_columns
 
 __all__ = ["Selection", "collect_evaluations", "index_catalog", "prune_with_functions", "select"]
 

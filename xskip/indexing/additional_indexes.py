@@ -9,8 +9,8 @@ from functools import partial
 from xskip.errors import IndexExistsError
 from xskip.hints import Phrase, Words
 from xskip.indexes import Index
+from xskip.indexing.build_plan import plan
 from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
-from xskip.indexing.planning import plan
 from xskip.indexing.source import check_keys, open_source, require_collected
 from xskip.indexing.update import Update
 from xskip.results.operations import RefreshResult

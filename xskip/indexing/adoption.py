@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.errors import DatasetError, IndexDefinitionError, IndexExistsError, MetadataNotFoundError
 from xskip.hints import Call, Method, Phrase, Words
-from xskip.indexing.planning import plan_existing
+from xskip.indexing.build_plan import plan_existing
 from xskip.indexing.source import Source, check_reading
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable

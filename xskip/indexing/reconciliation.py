@@ -16,11 +16,11 @@ from functools import partial
 
 from xskip.errors import IndexDroppedError, RecordDamagedError
 from xskip.indexes import Index
+from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
 from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
 from xskip.indexing.indexed_listing import IndexedListing
-from xskip.indexing.planning import plan
 from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition

@@ -11,9 +11,9 @@ from xskip.data_systems import system_of
 from xskip.errors import DatasetError, IndexDefinitionError, IndexDeletedError
 from xskip.hints import Argument, Call, Words
 from xskip.indexes import index_of
+from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
-from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
 from xskip.indexing.source import Source, check_reading, check_same_reading, reading_differences, require_own_snapshot
 from xskip.indexing.update import Update

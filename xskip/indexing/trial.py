@@ -14,8 +14,8 @@ from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.expression_sql import expression_sql
 from xskip.expressions.operands import Form
 from xskip.indexes import BloomFilter, Index, MinMax, NullCount, Prefix, ValueList
+from xskip.indexing.build_plan import plan
 from xskip.indexing.collection import chunks_of, collect, collector_of
-from xskip.indexing.planning import plan
 from xskip.indexing.source import Source, check_reading, require_collected
 from xskip.inspection.candidates import Collected, MeasuredOperand, Operand, Trial, measured
 from xskip.inspection.description import size_in

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xskip.indexing.build_plan import plan_existing
 from xskip.indexing.builder import Build, OnError
 from xskip.indexing.commit_attempts import Collected, retry_conflicts
 from xskip.indexing.indexed_listing import IndexedListing, compare
-from xskip.indexing.planning import plan_existing
 from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import FrameReader, Reader
 from xskip.indexing.source import (

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from xskip.indexes import Index, MinMax
 from xskip.indexes.omissions import differ
+from xskip.indexing.build_plan import plan, plan_existing
 from xskip.indexing.collection import chunks_of, collect, collector_of
-from xskip.indexing.planning import plan, plan_existing
 from xskip.indexing.source import Source, check_reading, require_collected
 from xskip.metadata.data_files import compare_files, count_changed
 from xskip.metadata.table import IndexKey, MetadataTable

@@ -80,7 +80,7 @@ class ScanRequest:
     """The request of a scan: which files of a dataset can the scan skip."""
 
     header: RequestHeader
-    #: The filters in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
+    #: The filters in the hook's encoding, for :func:`~xskip.spark.catalyst.filter_decoder.to_predicate`.
     filters: Sequence[Any]
     filters_text: str
     #: What the answer has to state of each file beside "skip"; None if nothing.

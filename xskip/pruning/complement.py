@@ -25,7 +25,7 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.metadata.table import MetadataTable
-from xskip.pruning.translate import IndexCatalog, translate
+from xskip.pruning.clause_translation import IndexCatalog, translate
 
 __all__ = ["complement", "complement_clause", "matching_wholly", "with_recorded_nulls"]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.indexes import MinMax
+from xskip.indexing.build_plan import plan
 from xskip.indexing.collection import chunks_of, collect, collector_of
-from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader
 from xskip.indexing.source import open_source
 from xskip.indexing.validation import sampled
@@ -24,7 +24,7 @@ from xskip.quixlake.overlaps import overlaps
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
-from xskip.quixlake.topic_source import TopicSource
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.spark.collect.listing import list_files
 from xskip.spark.query.spark_engine import engine_of
 

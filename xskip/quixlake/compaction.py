@@ -23,7 +23,7 @@ from xskip.quixlake.manifests import UNDONE, Manifest, new_token
 from xskip.quixlake.names import METADATA, RAW, topic_folder
 from xskip.quixlake.overlaps import mixed
 from xskip.quixlake.sink import Sink
-from xskip.quixlake.topic_source import TopicSource
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.results.result_view import KeyValueView
 from xskip.spark.query.spark_engine import engine_of
 

@@ -27,8 +27,8 @@ from xskip.quixlake.results import LakeTable
 from xskip.quixlake.selected_rows import spark_condition
 from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.sink import Sink, SinkOptions, WriteResult
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.quixlake.topic_index import TopicIndex, topic_index
-from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.bridge.sessions import active_session
 from xskip.spark.query.spark_engine import engine_of
 from xskip.spark.quixlake.segments import SegmentCalls

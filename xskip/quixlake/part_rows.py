@@ -15,7 +15,7 @@ from xskip.quixlake.merged_origins import Check
 from xskip.quixlake.new_messages import Part, has_all, undecided
 from xskip.quixlake.ranges import EVERY, NONE, Ranges
 from xskip.quixlake.segment_frame import COLUMNS
-from xskip.quixlake.topic_source import TopicSource
+from xskip.quixlake.topic_dataset import TopicSource
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

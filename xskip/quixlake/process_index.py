@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import XskipError
+from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
-from xskip.indexing.planning import plan
 from xskip.indexing.reader import FrameReader
 from xskip.indexing.source import new_write_options, open_source
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import SegmentClaims, differing
 from xskip.quixlake.selection import Trust
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.quixlake.topic_index import BOUNDS
-from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.query.spark_engine import SparkEngine, engine_of
 
 if TYPE_CHECKING:

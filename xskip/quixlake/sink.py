@@ -20,7 +20,7 @@ from xskip.quixlake.completion import Completion
 from xskip.quixlake.manifests import Manifest, batch_name, new_token
 from xskip.quixlake.message_frame import message_frame
 from xskip.quixlake.names import SegmentName
-from xskip.quixlake.stream import start_stream
+from xskip.quixlake.streaming_sink import start_stream
 from xskip.results.render import human_bytes
 from xskip.results.result_view import KeyValueView
 from xskip.spark.bridge.gateway import hook_of

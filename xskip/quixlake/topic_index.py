@@ -19,7 +19,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import IndexTrust, SegmentClaims, differing
 from xskip.quixlake.payload import Payload
-from xskip.quixlake.topic_source import TopicSource
+from xskip.quixlake.topic_dataset import TopicSource
 from xskip.results.operations import EnsureResult, RefreshResult
 from xskip.spark.collect.planned_index import PlannedIndex
 

@@ -3,5 +3,5 @@
 .. code-block:: text
 
     build    collect.relation -> collect.listing -> collect.collector (parquet_footers) -> a MetadataTable
-    query    java -> bridge.callback -> query.spark_engine (request) -> catalyst.decode -> pruning -> a bitmap
+    query    java -> bridge.callback -> query.spark_engine (request) -> catalyst.filter_decoder -> pruning -> a bitmap
 """

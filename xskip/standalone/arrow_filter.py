@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from xskip.arrow_filters import skipped_by_guarantees
 from xskip.clauses.clause import Mask
 from xskip.metadata.table import MetadataTable
-from xskip.pruning.translate import IndexCatalog
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["skipped_by_expression"]

@@ -11,7 +11,7 @@ import numpy as np
 from xskip.clauses.clause import Mask
 from xskip.expressions.condition_reasons import Cause, OtherReason
 from xskip.metadata.table import Requirement
-from xskip.pruning.translate import IndexCatalog
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.standalone.arrow_filter import skipped_by_expression
 from xskip.standalone.arrow_nodes import NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of

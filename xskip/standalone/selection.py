@@ -13,7 +13,7 @@ from xskip.expressions.condition_reasons import Reason
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Unknown
 from xskip.metadata.read_profile import ReadProfile
-from xskip.pruning.translate import IndexCatalog
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.standalone.columns import Columns, mentions_in
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import Node, parse

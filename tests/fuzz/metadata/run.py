@@ -24,8 +24,8 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import open_snapshot
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import IndexCatalog, translate
 
 __all__ = ["Outcome", "Runner", "case"]
 

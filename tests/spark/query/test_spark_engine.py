@@ -20,7 +20,7 @@ from xskip.metadatastore import snapshot as snapshot_module
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.results.clause_outcomes import outcomes_of, unused_texts
 from xskip.settings import JOB_FILES
-from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.filter_decoder import to_predicate
 from xskip.spark.query import spark_engine as engine_module
 from xskip.spark.query.extensions import extension_answers
 from xskip.spark.query.spark_engine import SparkEngine

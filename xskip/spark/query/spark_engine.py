@@ -18,8 +18,8 @@ from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
 from xskip.spark.bridge.sessions import check_session
-from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
+from xskip.spark.catalyst.filter_decoder import to_predicate
 from xskip.spark.query.distributed_pruning import DistributedPruner
 from xskip.spark.query.extensions import extension_answers
 from xskip.spark.query.history_recorder import HistoryRecorder

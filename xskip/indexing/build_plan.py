@@ -16,7 +16,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
 from xskip.spark.catalyst import canonical_form
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
-from xskip.spark.catalyst.vetting import is_plain
+from xskip.spark.catalyst.sql_safety import is_plain
 from xskip.spark.collect.planned_index import PlannedIndex, value_types
 from xskip.types.datatypes import Storage, from_json
 

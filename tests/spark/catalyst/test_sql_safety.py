@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from xskip.spark.catalyst.vetting import is_plain
+from xskip.spark.catalyst.sql_safety import is_plain
 
 PLAIN = (
     "a", "a + 1", "m['k']", "l[0]", "st.x.y", "size(l)", "upper(concat(a, 'x'))", "get_json_object(j, '$.t')",

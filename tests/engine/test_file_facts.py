@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from xskip.engine.decision import Evidence
-from xskip.engine.planning import column_facts, file_facts, predicate_facts
+from xskip.engine.file_facts import column_facts, file_facts, predicate_facts
 from xskip.engine.ports import NoFunctions
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
@@ -24,7 +24,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
-from xskip.pruning.translate import IndexCatalog
+from xskip.pruning.clause_translation import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
 A = Column(("a",), "int")

@@ -28,7 +28,7 @@ from xskip.expressions.predicate import (
     StartsWith,
     Unknown,
 )
-from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.filter_decoder import to_predicate
 from xskip.spark.catalyst.literals import literal_value
 
 A = ["$", ["a"], "int"]

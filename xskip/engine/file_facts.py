@@ -23,9 +23,9 @@ from xskip.metadata.table import MetadataTable, PartitionKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
 from xskip.protocol.packed_values import Packed, pack
+from xskip.pruning.clause_translation import translate
 from xskip.pruning.complement import complement_clause, with_recorded_nulls
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import translate
 from xskip.types.datatypes import arrow_type
 from xskip.types.masks import to_mask
 from xskip.types.sort_keys import sort_key
