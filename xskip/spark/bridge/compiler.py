@@ -65,7 +65,7 @@ _SEQ_2_12 = "import scala.collection.Seq;"
 def java_sources(scala_version: str) -> dict[str, str]:
     """Return the text of each source file of the hook by its path below the source root.
 
-    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/rule/SkippingFileIndex.java"]
+    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/rewrite/SkippingFileIndex.java"]
     True
     """
     texts = {}

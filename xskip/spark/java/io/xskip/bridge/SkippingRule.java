@@ -4,7 +4,7 @@ import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.connection.Extensions;
 import io.xskip.connection.HookState;
-import io.xskip.rule.Rewrites;
+import io.xskip.rewrite.Rewrites;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
