@@ -249,8 +249,7 @@ class ReadProfile:
         name = fmt.lower()
         known = SETTINGS if name in FORMATS else {**SETTINGS, **RECORDS}
         recorded = {
-            # the former default EXCEPTION fails on old dates and reads all other dates as CORRECTED does
-            key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
+            key: _without_exceptions(conf.get(key) or default)
             for key, (default, formats) in known.items()
             if (not formats or name in formats or name not in FORMATS) and key not in (_FIELD_IDS, ZONE)
         }
@@ -313,10 +312,18 @@ def _recorded_options(
             recorded[name] = _WITHHELD if withheld else _digest(name, value)
         elif option.setting and not value.startswith(DIGEST):
             if option.setting in conf:
-                settings[option.setting] = value.replace("EXCEPTION", "CORRECTED")
+                settings[option.setting] = _without_exceptions(value)
         else:
             recorded[name] = value
     return recorded, settings
+
+
+def _without_exceptions(value: str) -> str:
+    """Return a value with CORRECTED for the former default EXCEPTION.
+
+    EXCEPTION fails on old dates and reads all other dates as CORRECTED does. The hook joins the values of two sessions.
+    """
+    return " and ".join(dict.fromkeys(value.replace("EXCEPTION", "CORRECTED").split(" and ")))
 
 
 def _is_of_records(fmt: str, name: str) -> bool:

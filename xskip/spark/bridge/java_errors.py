@@ -25,9 +25,11 @@ __all__ = [
 _MAX_CHARACTERS = 300
 #: Spark's error classes of jobs that a user or a timeout has ended.
 _CANCELLATIONS = ("SPARK_JOB_CANCELLED",)
+#: The message of such a job on Spark 3.5, which has no class for it.
+_CANCELLED_JOB = re.compile(r"Job \d+ cancelled\b")
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
-#: What the hook's own readers write (io.xskip.common.ReadFailures).
-_PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): ")
+#: What the hook's own readers write (io.xskip.common.ReadFailures), and what Parquet's writes on Spark 3.5.
+_PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): |RuntimeException: (.+?) is not a Parquet file\.")
 #: What readers throw at damaged bytes that they do not expect; the exceptions say nothing of the file.
 _OF_DAMAGE = re.compile(
     r"java\.(lang\.(NullPointer|NegativeArraySize|(Array)?IndexOutOfBounds)|io\.EOF|nio\.BufferUnderflow)Exception\b"
@@ -52,7 +54,7 @@ def what_failed(error: Exception) -> dict[str, str]:
     match, own = (pattern.search(str(error)) for pattern in (_PATH_IN_ERROR, _PATH_OF_READER))
     hint = Words("repair or remove the file, or build with {}", Option("on_error", "skip"))
     found = {"found": first_line(error), "hint": hint}
-    place = unquote(match[1]) if match else own[1] if own else ""
+    place = unquote(match[1]) if match else own[own.lastindex or 0] if own else ""
     if not place:
         return found
     if _OF_DAMAGE.match(found["found"]):
@@ -100,7 +102,7 @@ def is_cancellation(error: BaseException) -> bool:
 
     for thrown in _chain(getattr(error, "java_exception", None)):
         with suppress(Py4JError):  # most exceptions have no error class
-            if thrown.getErrorClass() in _CANCELLATIONS:
+            if thrown.getErrorClass() in _CANCELLATIONS or _CANCELLED_JOB.match(thrown.getMessage() or ""):
                 return True
     return False
 
