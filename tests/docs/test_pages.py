@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,6 +25,8 @@ WRITES = os.environ.get("XSKIP_WRITE_OUTPUTS") == "1"
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(
     page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if page.name == "xskipper.rst" and not pyspark.__version__.startswith("4.1."):
+        pytest.skip("the page shows the sizes of files that Spark 4.1 writes")
     blocks = blocks_in(page.read_text(encoding="utf-8"))
     needs_spark = any(not block.not_run and block.language in ("python", "shell") for block in blocks)
     spark = request.getfixturevalue("spark") if needs_spark else None

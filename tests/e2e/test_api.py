@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.e2e.datasets import SCHEMA, by_name, jobs, rows
-from tests.helpers import index, opened_files, write_once
+from tests.helpers import SPARK_4, index, opened_files, write_once
 from xskip import BloomFilter, MinMax, Prefix, SkippingIndex, ValueList
 from xskip.errors import (
     DatasetError,
@@ -234,6 +234,8 @@ REFUSED: dict[str, tuple[list[Any], type[Exception], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_create_refuses_invalid_indexes(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    if name == "struct" and not SPARK_4:
+        pytest.skip("Spark 3.5 has another reason to refuse whole structs of Parquet")
     indexes, error, message = REFUSED[name]
     path = tmp_path / "data"
     exprs = ["1 AS a", "'x' AS s", "named_struct('b', 1D) AS n", "array(1) AS l", "map('k', 1) AS m", "5 AS p"]

@@ -368,7 +368,7 @@ def test_unsupported_types_are_refused(spark: SparkSession, tmp_path: Path) -> N
         str(tmp_path / "data")
     )
     made = SkippingIndex.for_path(spark, str(tmp_path / "data"))
-    for column in exprs:
+    for column in exprs if SPARK_4 else exprs.keys() - {"struct"}:  # Spark 3.5 has another reason
         for kind in (MinMax, ValueList, BloomFilter):
             with pytest.raises(UnsupportedTypeError, match=rf"column {column}.*expected: one of .*bigint"):
                 made.create([kind(column)])

@@ -45,8 +45,7 @@ _ROW = """
              WHEN l = 2 THEN repeat('long', 50) ELSE string(l) END AS s,
         CASE WHEN l = 0 THEN double('-0.0') WHEN l = 9 THEN double('NaN') WHEN l = 2 THEN double('Infinity')
              ELSE double(l) / 4 END AS d,
-        CASE WHEN l = -1 THEN float('-0.0') WHEN l = 1 THEN float('0.0') WHEN l = 5 THEN float('NaN')
-             ELSE float(l) END AS f,
+        if(l = -1, float('-0.0'), if(l = 1, float('0.0'), if(l = 5, float('NaN'), float(l)))) AS f,
         l % 2 = 0 AS b, CAST(l % 1000 AS decimal(10,2)) / 8 AS n, unhex(hex(l % 300)) AS x,
         CASE WHEN l = 0 THEN date'1500-01-01' ELSE date_add(date'2020-01-01', CAST(l % 1000 AS int)) END AS dt,
         CASE WHEN l = 0 THEN timestamp'1850-01-01 00:00:00' ELSE timestamp_micros(l % 1000000 * 1000003) END AS ts,

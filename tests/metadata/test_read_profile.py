@@ -250,8 +250,11 @@ def test_rebase_modes_and_time_zones_by_format() -> None:
 def test_rebase_mode_exception_reads_as_corrected() -> None:
     """[PRU-RD-2] EXCEPTION fails on old dates, and reads all other dates as CORRECTED does."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    one, two = (ReadProfile.of("parquet", {}, {key: mode}) for mode in ("EXCEPTION", "CORRECTED"))
-    assert list(differences(one, two)) == []
+    modes = ("EXCEPTION", "CORRECTED", "CORRECTED and EXCEPTION")
+    one, two, both = (ReadProfile.of("parquet", {}, {key: mode}) for mode in modes)
+    assert one == two == both
+    legacy = ReadProfile.of("parquet", {}, {key: "EXCEPTION and LEGACY"})
+    assert len(list(differences(one, legacy))) == 1
 
 
 def test_case_sensitivity_is_part_of_a_reading() -> None:
