@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from pyspark.sql import SparkSession
@@ -91,6 +95,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     (home / "classpath").mkdir()
     for service in ("yarn", "hdfs", "mapred"):
         (home / "classpath" / f"{service}-default.xml").write_text("<configuration/>")
+    (home / "classpath" / "core-default.xml").write_bytes(_core_defaults())
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("xskip tests")
@@ -117,6 +122,24 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
     yield spark
     spark.stop()
+
+
+#: Defaults of Hadoop's core for services and file systems that no test of the session uses.
+_UNUSED_DEFAULTS = re.compile(
+    r"(hadoop\.(security|http|zk|registry|ssl|caller|rpc|kerberos)|ipc|rpc|ha|net|fs\.(s3a|viewfs|azure|adl|ftp|client)|ftp)\."
+)
+
+
+def _core_defaults() -> bytes:
+    """Return the file of Hadoop's defaults without those that the session does not use."""
+    (jar,) = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
+    with ZipFile(jar) as archive:
+        defaults = ElementTree.fromstring(archive.read("core-default.xml"))
+    for entry in list(defaults):
+        name = entry.findtext("name") or ""
+        if _UNUSED_DEFAULTS.match(name) and not name.endswith(".impl"):
+            defaults.remove(entry)
+    return ElementTree.tostring(defaults)
 
 
 @dataclass(frozen=True, slots=True)
