@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -122,7 +121,7 @@ class Family:
             return
         matched = [(F.expr(p) if isinstance(p, str) else p).alias(f"_{i}") for i, p in enumerate(new)]
         plain = self.read("plain")
-        found = plain.select(*_readable(plain), F.input_file_name(), *matched).collect()
+        found = plain.select(*map(F.expr, _readable(plain)), F.input_file_name(), *matched).collect()
         for i, predicate in enumerate(new):
             rows = [tuple(row)[: -len(new)] for row in found if row[f"_{i}"]]
             files = {Path(unquote(row[-1])).stem for row in rows}
@@ -131,12 +130,12 @@ class Family:
 
 def shown(df: DataFrame) -> list[str]:
     """Return rows as sorted texts, in which NaN equals itself and -0.0 differs from 0.0."""
-    return sorted(repr(tuple(row)) for row in df.select(*_readable(df)).collect())
+    return sorted(repr(tuple(row)) for row in df.selectExpr(*_readable(df)).collect())
 
 
 def run(df: DataFrame) -> tuple[list[str], set[str]]:
     """Return the rows of a query as :func:`shown` does, and the files that the executed plan opened."""
-    asked = df.select(*_readable(df))
+    asked = df.selectExpr(*_readable(df))
     rows = sorted(repr(tuple(row)) for row in asked.collect())
     scans = scans_of(asked._jdf.queryExecution().executedPlan())
     return rows, set().union(*map(_files_of, scans))
@@ -144,7 +143,7 @@ def run(df: DataFrame) -> tuple[list[str], set[str]]:
 
 def run_all(frames: Sequence[DataFrame]) -> list[tuple[list[str], set[str]]]:
     """Return what :func:`run` does for each of several queries of the same columns, by one query of all of them."""
-    asked = together([df.select(*_readable(df)) for df in frames])
+    asked = together(frames, _readable(frames[0]))
     rows = rows_of_each(asked, len(frames))
     parts = _parts(asked._jdf.queryExecution().executedPlan())
     if len(parts) != len(frames):  # Spark removes a query whose filter alone shows that it has no rows
@@ -153,9 +152,15 @@ def run_all(frames: Sequence[DataFrame]) -> list[tuple[list[str], set[str]]]:
     return [(sorted(map(repr, found)), files) for found, files in zip(rows, opened, strict=True)]
 
 
-def together(frames: Sequence[DataFrame]) -> DataFrame:
+def together(frames: Sequence[DataFrame], columns: Sequence[str] = ("*",)) -> DataFrame:
     """Return one query of several with the same columns, all in one task, with the number of the query in front."""
-    return reduce(DataFrame.unionAll, [df.select(F.lit(i), "*") for i, df in enumerate(frames)]).coalesce(1)
+    return _union([df.selectExpr(str(i), *columns) for i, df in enumerate(frames)]).coalesce(1)
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return the union by halves: Spark analyses all children of each union that it makes."""
+    half = len(frames) // 2
+    return _union(frames[:half]).unionAll(_union(frames[half:])) if half else frames[0]
 
 
 def rows_of_each(asked: DataFrame, count: int) -> list[list[tuple[Any, ...]]]:
@@ -168,7 +173,7 @@ def rows_of_each(asked: DataFrame, count: int) -> list[list[tuple[Any, ...]]]:
 
 def shown_each(frames: Sequence[DataFrame]) -> list[list[str]]:
     """Return what :func:`shown` does for each of several queries with the same columns."""
-    asked = together([df.select(*_readable(df)) for df in frames])
+    asked = together(frames, _readable(frames[0]))
     return [sorted(map(repr, rows)) for rows in rows_of_each(asked, len(frames))]
 
 
@@ -199,12 +204,13 @@ def _parts(plan: Any) -> list[Any]:
     return [plan.children().apply(i) for i in range(plan.children().length())]
 
 
-def _readable(df: DataFrame) -> list[Column]:
-    """Return the columns, with times as text, because Python's times end with the year 9999."""
+def _readable(df: DataFrame) -> list[str]:
+    """Return expressions of the columns, with times as text, because Python's times end with the year 9999."""
     columns = []
     for each in df.schema.fields:
-        column = F.col("`" + each.name.replace("`", "``") + "`")
-        columns.append(column.cast("string") if each.dataType.simpleString().startswith(_TIMES) else column)
+        name = "`" + each.name.replace("`", "``") + "`"
+        is_time = each.dataType.simpleString().startswith(_TIMES)
+        columns.append(f"cast({name} as string) as {name}" if is_time else name)
     return columns
 
 
