@@ -120,15 +120,14 @@ def test_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
         "l > 126.5D": "positive",
         "i between -0.5 and 0.5": "zero",
     }
+    exact = ("i = 2147483648L", "i > 2147483648L", "i = '127'", "i = 1.5", "b > 1000", "i < -127.5")
     wrong = []
     for kind in ("minmax", "valuelist", "bloom"):
         for (predicate, needed), opened in zip(equal.items(), typed.opened(kind, list(equal)), strict=True):
-            if not opened >= set(needed.split()):
+            wanted = set(needed.split())
+            if not opened >= wanted or (predicate in exact and kind != "bloom" and opened != wanted):
                 wrong.append((kind, predicate, opened))
     assert not wrong
-    exact = ("i = 2147483648L", "i > 2147483648L", "i = '127'", "i = 1.5", "b > 1000", "i < -127.5")
-    for kind in ("minmax", "valuelist"):
-        typed.check(kind, {predicate: equal[predicate] for predicate in exact})
 
 
 def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -170,7 +169,7 @@ def test_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
     for kind in ("minmax", "valuelist", "bloom"):
         for (predicate, needed), opened in zip(predicates.items(), typed.opened(kind, list(predicates)), strict=True):
             assert opened >= set(needed.split()), (kind, predicate)
-    typed.check("minmax", {"t >= date'2020-01-02'": "positive"})
+            assert (kind, predicate) != ("minmax", "t >= date'2020-01-02'") or opened == {"positive"}
 
 
 @needs_spark_4("does not read narrow numbers as wider ones")
