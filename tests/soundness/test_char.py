@@ -6,6 +6,7 @@ Class: SND-28 (CHAR padding). The files hold padded and unpadded values, as diff
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,20 +64,17 @@ class Tables(Family):
         return f"char_{self.fmt}_{self.root.name.replace('-', '_')}_{copy}"
 
 
-def tables(
-    spark: SparkSession, root: Path, files: dict[str, list[Any]], fmt: str = "parquet", column: str = "c CHAR(5)"
-) -> Tables:
-    """Return tables over copies of files, one for each kind of index."""
-    write_once(spark, root / "plain", "c string, i int", files, fmt, {})
-    made = Tables(spark, root, fmt, column=column)
-    for copy, wanted in KINDS.items():
-        made.add(copy, wanted)
-    return made
+def filled(empty: Tables, kinds: Iterable[str], files: dict[str, list[Any]] = FILES) -> Tables:
+    """Write the files and a copy for each kind of index, and return their tables."""
+    write_once(empty.spark, empty.root / "plain", "c string, i int", files, empty.fmt, {})
+    for kind in kinds:
+        empty.add(kind, KINDS[kind])
+    return empty
 
 
 @pytest.fixture(scope="module")
 def chars(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    return tables(session, tmp_path_factory.mktemp("chars"), FILES)
+    return filled(Tables(session, tmp_path_factory.mktemp("chars")), KINDS)
 
 
 #: What each kind of index keeps of padded values.
@@ -203,9 +201,9 @@ def test_char_as_string(spark: SparkSession, tmp_path: Path) -> None:
     """[SND-28] [PRU-CH-1] With ``charVarcharAsString``, and for VARCHAR, nothing is padded."""
     spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")
     exact = {"c = 'ab'": "ab abtab", "c = 'ab   '": "abpad", "c >= 'z'": "z", "c LIKE 'ab  %'": "ab abpad"}
-    tables(spark, tmp_path / "legacy", FILES).check("valuelist", exact)
+    filled(Tables(spark, tmp_path / "legacy"), ["valuelist"]).check("valuelist", exact)
     spark.conf.unset("spark.sql.legacy.charVarcharAsString")
-    tables(spark, tmp_path / "varchar", FILES, column="c VARCHAR(9)").check("valuelist", exact)
+    filled(Tables(spark, tmp_path / "varchar", column="c VARCHAR(9)"), ["valuelist"]).check("valuelist", exact)
 
 
 @pytest.mark.parametrize(("fmt", "padding"), [("avro", "true"), ("parquet", "true"), ("parquet", "false")])
@@ -223,9 +221,10 @@ def test_random_values(spark: SparkSession, tmp_path: Path, fmt: str, padding: s
         cases += [f"c {op} {first}" for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")]
         cases += [f"c IN ({first}, {second})", f"NOT c IN ({first}, {second})", f"startswith(c, {first})"]
     spark.conf.set("spark.sql.readSideCharPadding", padding)
-    made = tables(spark, tmp_path, files, fmt)
+    kinds = ("minmax", "valuelist", "bloom", "prefix")
+    made = filled(Tables(spark, tmp_path, fmt), kinds, files)
     made.ask_oracle(cases)
-    for kind in ("minmax", "valuelist", "bloom", "prefix"):
+    for kind in kinds:
         skipped, frame = 0, made.read(kind)
         for n, case in enumerate(cases):
             opened = opened_files(frame.filter(case))
