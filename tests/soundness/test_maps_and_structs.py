@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.effort import cases
 from tests.helpers import needs_spark_4, opened_files
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, Hybrid, Index, MinMax, NullCount, ValueList
@@ -186,7 +187,8 @@ def test_random_rows(spark: SparkSession, tmp_path: Path) -> None:
     indexes: list[Index] = [ValueList("st.x"), ValueList("st.y"), NullCount("st.x"), NullCount("st.y"), NullCount("st")]
     made = family(spark, tmp_path, "st struct<x: int, y: string>", data, {"copy": indexes})
     skipped = 0
-    for _ in range(12):
+    rounds = cases(12)
+    for _ in range(rounds):
         conditions = list(of_struct(literal(), literal()))
         made.ask_oracle(conditions)
         asked = made.read("copy")
@@ -194,4 +196,4 @@ def test_random_rows(spark: SparkSession, tmp_path: Path) -> None:
             opened = opened_files(asked.filter(condition))
             assert opened >= made.matching(condition), condition
             skipped += 16 - len(opened)
-    assert skipped > 1000
+    assert skipped > 1000 * rounds // 12
