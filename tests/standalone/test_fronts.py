@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests import effort
 from tests.helpers import index, needs_spark_4, write_once
 from tests.standalone.random_data import FILES, START, made
 from xskip import BloomFilter, MinMax, NullCount, Prefix, SkippingIndex, ValueList
@@ -119,7 +120,7 @@ def test_both_fronts_keep_the_same_files(spark: SparkSession, tmp_path: Path, dr
     opened = xskip.open_index(path)
     every = ds.dataset(path, format="parquet", partitioning=PARTITIONING)
     skipped = matched = 0
-    for _ in range(200):
+    for _ in range(effort.cases(200)):
         text, expression = condition(draw)
         by_text, by_expression = opened.files(text), opened.files(expression)
         assert by_text.names == by_expression.names, (text, str(expression), by_expression.unused)
@@ -131,8 +132,8 @@ def test_both_fronts_keep_the_same_files(spark: SparkSession, tmp_path: Path, dr
         assert matching <= set(by_expression), (text, str(expression))
         skipped += by_text.total - len(by_text)
         matched += len(matching)
-    assert skipped > 500
-    assert matched > 250
+    assert skipped > effort.cases(500)
+    assert matched > effort.cases(250)
 
 
 def stems(opened: OpenedIndex, predicate: Any) -> str:

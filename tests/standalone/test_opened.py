@@ -23,6 +23,7 @@ from pyarrow.fs import LocalFileSystem
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.effort import cases
 from tests.helpers import index, write_once
 from tests.standalone.random_data import FILES, NAMES, START, made
 from xskip import BloomFilter, MinMax, SkippingIndex
@@ -114,7 +115,7 @@ def test_random_predicates_skip_no_file_with_a_matching_row(
     """[STA-SK-1] [STA-SK-2] [STA-PR-3] [STA-PR-5]"""
     opened = {zone: xskip.open_index(dataset.name, time_zone=zone) for zone in (None, *ZONES)}
     skipped = tested = 0
-    for _ in range(300):
+    for _ in range(cases(300)):
         text, zone = predicate(draw, [*NAMES, "p", "q"]), draw.choice(ZONES)
         connection.execute(f"SET TimeZone = '{zone}'")
         try:
@@ -127,7 +128,7 @@ def test_random_predicates_skip_no_file_with_a_matching_row(
             assert {name for (name,) in matching} <= set(kept), (text, zone, known)
             assert kept.problem == ""
             skipped += kept.total - len(kept)
-    assert tested > 200
+    assert tested > cases(200)
     assert skipped > 2 * tested
 
 
@@ -137,7 +138,7 @@ def test_simple_predicates_keep_the_files_that_a_query_in_spark_reads(
     """[STA-SK-3]"""
     opened = xskip.open_index(dataset.name)
     skipped = 0
-    for _ in range(30):
+    for _ in range(cases(30)):
         text = predicate(draw, ["i", "l", "s", "c", "day", "p", "q"], depth=1)
         if "abs" in text or "'b0%1'" in text or "'%1'" in text:
             continue
@@ -149,7 +150,7 @@ def test_simple_predicates_keep_the_files_that_a_query_in_spark_reads(
             assert kept.names == read, text
         assert kept.unused == ()
         skipped += kept.total - len(kept)
-    assert skipped > 60
+    assert skipped > cases(60)
 
 
 def test_random_expressions_of_pyarrow_skip_no_file_with_a_matching_row(
@@ -161,13 +162,13 @@ def test_random_expressions_of_pyarrow_skip_no_file_with_a_matching_row(
     partitioning = ds.partitioning(pa.schema([("p", pa.int32()), ("q", pa.string())]), flavor="hive")
     every = ds.dataset(dataset.name, format="parquet", partitioning=partitioning)
     skipped = 0
-    for _ in range(150):
+    for _ in range(cases(150)):
         expression = drawn(draw, schema)
         matching = set(every.to_table(["__filename"], filter=expression)["__filename"].to_pylist())
         kept = opened.files(expression)
         assert matching <= set(kept), str(expression)
         skipped += kept.total - len(kept)
-    assert skipped > 150
+    assert skipped > cases(150)
     other = opened.files(ds.field("flag") & (ds.field("i") > 5))
     assert other.unused == ()
     assert other.names == opened.files("flag AND i > 5").names
