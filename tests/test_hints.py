@@ -127,20 +127,25 @@ def texts(node: ast.AST) -> Iterator[str]:
                 yield from texts(child)
 
 
-TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
-USERS = {path: tree for path, tree in TREES.items() if "from xskip.hints import" in path.read_text()}
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Return the syntax trees of the package, which each collection of tests would otherwise parse."""
+    return {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
 #: The texts in tables of Arrow, which hold the words of Python alone.
 IN_TABLES = {("checks.py", "a committed batch lacks the segment; restore it, or call clean(abandon_lost=True)")}
 
 
 def test_no_text_has_only_the_words_of_python() -> None:
-    found = {(path.name, text) for path, tree in TREES.items() for text in texts(tree) if ONLY_IN_PYTHON.search(text)}
+    found = {(path.name, text) for path, tree in trees().items() for text in texts(tree) if ONLY_IN_PYTHON.search(text)}
     assert found == IN_TABLES
 
 
 def references(*kinds: str) -> Iterator[tuple[str, list[object]]]:
     """Yield the arguments of the references of some kinds; None stands for one that is not constant."""
-    for path, tree in USERS.items():
+    users = {path: tree for path, tree in trees().items() if "from xskip.hints import" in path.read_text()}
+    for path, tree in users.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
                 given = [each.value if isinstance(each, ast.Constant) else None for each in node.args]
