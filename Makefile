@@ -6,6 +6,8 @@ BIN = $(VENV)/bin
 WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
+# without compiled modules, each process compiles the package and the assertions of its tests anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo lake test test-thorough lint types docs docs-outputs java java-format hooks check bench test-spark clean
 
