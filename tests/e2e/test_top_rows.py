@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.effort import cases
 from tests.helpers import compared_files, index, opened_by_scan, write_indexed, write_once
 from xskip import MinMax
 
@@ -172,9 +173,9 @@ def test_random_queries(spark: SparkSession, written: dict[str, str]) -> None:
     """[PLN-TK-1]"""
     chooser = random.Random(13)
     fewer = 0
-    for number, query in zip(range(60), queries(chooser), strict=False):
+    for number, query in zip(range(cases(60)), queries(chooser), strict=False):
         fmt = ("parquet", "avro")[number % 2]
         spark.read.format(fmt).load(written[fmt]).createOrReplaceTempView("t")
         read(spark, query)
         fewer += any(scan.rewrite for scan in xskip.explain(spark.sql(query)).scans)
-    assert fewer >= 20
+    assert fewer >= cases(20)

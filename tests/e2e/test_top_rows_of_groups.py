@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.effort import cases
 from tests.helpers import compared_files, index, write_indexed, write_once
 from xskip import MinMax
 
@@ -187,9 +188,9 @@ def test_random_queries(spark: SparkSession, tmp_path: Path) -> None:
             spark, tmp_path / f"data{number_of_data}", "id int, x int, n int, g int, u int, v string, s string", files
         )
         index(spark, path, [MinMax(name) for name in ("x", "n", "g", "u", "s")])
-        for api, query in zip(["parquet", ""] * 10, queries(chooser), strict=False):
-            spark.conf.set("spark.sql.sources.useV1SourceList", api)
+        for number, query in zip(range(cases(20)), queries(chooser), strict=False):
+            spark.conf.set("spark.sql.sources.useV1SourceList", ("parquet", "")[number % 2])
             spark.read.parquet(path).createOrReplaceTempView("t")
             compared_files(spark, query)
             fewer += any(scan.rewrite for scan in xskip.explain(spark.sql(query)).scans)
-    assert fewer >= 15
+    assert fewer >= cases(15)
