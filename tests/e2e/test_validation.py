@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from pyspark.sql import SparkSession
@@ -31,6 +33,7 @@ from xskip import (
     ValueList,
 )
 from xskip.errors import IndexDefinitionError
+from xskip.metadata.table import IndexKey
 from xskip.metadatastore.commit import publish
 from xskip.spark.collect.parquet_footers import FooterStatistics
 
@@ -47,6 +50,8 @@ FILES: dict[str, list[tuple[Any, ...]]] = {
     "c": [(None, None, None, None, None)],
 }
 FEW, MANY = [10, 20], [10, 20, 30, 40]
+#: An index without another lie or truth; None is a lie or a truth.
+NOTHING = object()
 WORDS = [b"oslo", b"fjord", b"lima", b"sea"]
 
 
@@ -56,7 +61,8 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
 
 
 #: An index, and the statistics of file b: those that leave out a row, and those that are true but differ.
-CASES: list[tuple[Index, list[Any], list[Any]]] = [
+Case: TypeAlias = tuple[Index, list[Any], list[Any]]
+CASES: list[Case] = [
     (
         MinMax("x"),
         [{"min": 11, "max": 30}, {"min": 10, "max": 29}, {"min": None, "max": None}],
@@ -98,30 +104,48 @@ CASES: list[tuple[Index, list[Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "lies", "truths"), CASES, ids=lambda each: str(each)[:24])
-def test_statistics_that_leave_out_a_row_are_named(
-    spark: SparkSession, path: str, kind: Index, lies: list[Any], truths: list[Any]
-) -> None:
-    """[PRU-VA-1] [PRU-VA-2] [PRU-VA-3]"""
-    made = index(spark, path, [kind, MinMax("q")])
-    (key,) = [key for key in metadata(made).indexes if key[0] == kind.name and key[1] != ("q",)]
+def keys_of(kinds: Sequence[Index]) -> list[IndexKey]:
+    """Return the keys of index types in the metadata."""
+    return [(kind.name, tuple(kind.columns)) for kind in kinds]
+
+
+def groups_of(cases: Sequence[Case]) -> list[list[Case]]:
+    """Return groups of cases, each of which one dataset can have, because their indexes have different keys."""
+    groups: list[list[Case]] = []
+    for case in cases:
+        (key,) = keys_of([case[0]])
+        fitting = (group for group in groups if key not in keys_of([kind for kind, *_ in group]))
+        group = next(fitting, None)
+        groups.append([case]) if group is None else group.append(case)
+    return groups
+
+
+@pytest.mark.parametrize("cases", groups_of(CASES), ids=lambda cases: str(len(cases)))
+def test_statistics_that_leave_out_a_row_are_named(spark: SparkSession, path: str, cases: list[Case]) -> None:
+    """[PRU-VA-1] [PRU-VA-2] [PRU-VA-3] Each round replaces the statistics of one file in all indexes with a lie."""
+    keys = keys_of([kind for kind, *_ in cases])
+    made = index(spark, path, [*(kind for kind, *_ in cases), MinMax("q")])
     before = rows_of(made)
     clean = made.validate()
     assert (clean.files, clean.wrong) == (3, ())
-    for lie in lies:
-        falsify(spark, made, key, {"b": lie})
+    for lies in zip_longest(*(each for _, each, _ in cases), fillvalue=NOTHING):
+        replaced = {key: lie for key, lie in zip(keys, lies, strict=True) if lie is not NOTHING}
+        for key, lie in replaced.items():
+            falsify(spark, made, key, {"b": lie})
         found = made.validate()
-        assert [(Path(w.path).stem, w.index, w.is_certain) for w in found.wrong] == [
-            ("b", f"{key[0]}({', '.join(key[1])})", True)
-        ], lie
+        assert sorted((Path(w.path).stem, w.index, w.is_certain) for w in found.wrong) == sorted(
+            ("b", f"{name}({', '.join(columns)})", True) for name, columns in replaced
+        ), replaced
         assert found.files_with_errors == (f"{path}/b.parquet",)
         assert all(w.claimed != w.actual for w in found.wrong)
         repaired = made.repair()
         assert (repaired.files, repaired.repaired, repaired.left) == (3, (f"{path}/b.parquet",), ())
         assert rows_of(made) == before
-    for truth in truths:
-        falsify(spark, made, key, {"b": truth})
-        assert made.validate().wrong == (), truth
+    for truths in zip_longest(*(each for *_, each in cases), fillvalue=NOTHING):
+        for key, truth in zip(keys, truths, strict=True):
+            if truth is not NOTHING:
+                falsify(spark, made, key, {"b": truth})
+        assert made.validate().wrong == (), truths
 
 
 def test_what_cannot_be_decided_is_not_certain(spark: SparkSession, path: str) -> None:
