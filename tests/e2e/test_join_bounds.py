@@ -31,6 +31,8 @@ SCHEMAS = {
     "loads": "k int, s int, e int, g int, name string",
     "owners": "g int, owner string",
 }
+DATASETS = {"facts": FACTS, "loads": LOADS, "owners": OWNERS}
+VIEWS = {"facts": "f", "loads": "d", "owners": "o"}
 
 
 @pytest.fixture(scope="module", params=["parquet", "avro"])
@@ -39,21 +41,25 @@ def written(
 ) -> tuple[str, str]:
     """Return a format, and the directory of indexed facts, loads and owners."""
     home, fmt = tmp_path_factory.mktemp("bounds"), request.param
-    write_all(session, home, fmt)
+    for name in DATASETS:
+        write_dataset(session, home, name, fmt)
     return fmt, str(home)
 
 
-def write_all(spark: SparkSession, home: Path, fmt: str) -> None:
-    for (name, schema), files in zip(SCHEMAS.items(), (FACTS, LOADS, OWNERS), strict=True):
-        path = write_once(spark, home / name, schema, files, fmt)
-        text = {"loads": [ValueList("name")], "owners": [ValueList("owner")]}.get(name, [])
-        columns = [part.split()[0] for part in schema.split(", ") if part.endswith("int") and part != "v int"]
-        index(spark, path, [*map(MinMax, columns), *text], fmt)
+def write_dataset(spark: SparkSession, home: Path, name: str, fmt: str) -> None:
+    """Write one of the datasets into a folder of its name, with an index."""
+    schema = SCHEMAS[name]
+    path = write_once(spark, home / name, schema, DATASETS[name], fmt)
+    text = {"loads": [ValueList("name")], "owners": [ValueList("owner")]}.get(name, [])
+    columns = [part.split()[0] for part in schema.split(", ") if part.endswith("int") and part != "v int"]
+    index(spark, path, [*map(MinMax, columns), *text], fmt)
 
 
 def define_views(spark: SparkSession, fmt: str, home: Path | str) -> None:
-    for name, folder in (("f", "facts"), ("d", "loads"), ("o", "owners")):
-        spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(name)
+    """Define the views of the datasets that are in a directory."""
+    for folder, view in VIEWS.items():
+        if Path(home, folder).is_dir():
+            spark.read.format(fmt).load(f"{home}/{folder}").createOrReplaceTempView(view)
 
 
 @pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
@@ -276,9 +282,10 @@ def location(df: DataFrame, folder: str) -> Any:
 
 @pytest.fixture
 def own_views(spark: SparkSession, tmp_path: Path, api: str) -> Path:
-    """Define views of datasets that a test can change, and return their directory."""
+    """Define views of facts and loads that a test can change, and return their directory."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    write_all(spark, tmp_path, "parquet")
+    for name in ("facts", "loads"):
+        write_dataset(spark, tmp_path, name, "parquet")
     define_views(spark, "parquet", tmp_path)
     return tmp_path
 
@@ -394,6 +401,7 @@ def test_partition_columns(spark: SparkSession, tmp_path: Path, api: str) -> Non
 
 def test_files_that_several_indexes_describe(spark: SparkSession, own_views: Path) -> None:
     """[PLN-JB-4]"""
+    write_dataset(spark, own_views, "owners", "parquet")
     both = spark.read.parquet(str(own_views / "facts"), str(own_views / "owners"))
     both.createOrReplaceTempView("f")
     assert read(spark, QUERY.replace("f.v", "f.k"))["l"] == 2
