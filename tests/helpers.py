@@ -273,8 +273,9 @@ def compared_files(spark: SparkSession, query: str) -> set[str]:
     rows = found.collect()
     xskip.disable(spark)
     try:
-        assert repr(rows) == repr(spark.sql(query).collect()), query
-        assert found.dtypes == spark.sql(query).dtypes
+        plain = spark.sql(query)
+        assert repr(rows) == repr(plain.collect()), query
+        assert found.dtypes == plain.dtypes
     finally:
         xskip.enable(spark)
     (files,) = opened_by_scan(found)

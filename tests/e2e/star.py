@@ -29,8 +29,9 @@ def read_star(spark: SparkSession, query: str, dataset: str = "facts") -> list[i
     report = xskip.last_report(spark)
     xskip.disable(spark)
     try:
-        assert rows == sorted(map(repr, spark.sql(query).collect())), query
-        assert frame.schema == spark.sql(query).schema
+        plain = spark.sql(query)
+        assert rows == sorted(map(repr, plain.collect())), query
+        assert frame.schema == plain.schema
     finally:
         xskip.enable(spark)
     assert report is not None
