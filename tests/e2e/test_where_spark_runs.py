@@ -21,19 +21,24 @@ from xskip.spark.bridge.packages import has_avro, spark_package
 
 AVRO = spark_package("avro", os.environ.get("XSKIP_TEST_AVRO"))
 
-#: A program that finds a session, and builds and uses an index on Avro files.
+#: A program that builds and uses an index on Avro files, in a session that it finds and in one that it configures.
 PROGRAM = """
 import sys
 import xskip
 from pyspark.sql import SparkSession
 
-spark = {session}
-path = sys.argv[1]
-spark.range(0, 100, numPartitions=4).write.format("avro").save(path)
-xskip.SkippingIndex.for_path(spark, path, format="avro").create([xskip.MinMax("id")])
-xskip.enable(spark)
-print("rows", spark.read.format("avro").load(path).filter("id < 10").count())
-print("skipped", xskip.last_report(spark).scans[0].skipped)
+
+def use(spark, path):
+    spark.range(0, 100, numPartitions=4).write.format("avro").save(path)
+    xskip.SkippingIndex.for_path(spark, path, format="avro").create([xskip.MinMax("id")])
+    xskip.enable(spark)
+    print("rows", spark.read.format("avro").load(path).filter("id < 10").count())
+    print("skipped", xskip.last_report(spark).scans[0].skipped)
+    spark.stop()
+
+
+use(SparkSession.builder.getOrCreate(), sys.argv[1] + "/plain")
+use(xskip.configure(SparkSession.builder).getOrCreate(), sys.argv[1] + "/configured")
 """
 #: A program in which ``configure`` comes too late, because a session runs already.
 TOO_LATE = """
@@ -58,19 +63,15 @@ def launcher(name: str) -> str:
     return str(Path(pyspark.__file__).parent / "bin" / name)
 
 
-@pytest.mark.parametrize(
-    "session",
-    ["SparkSession.builder.getOrCreate()", "xskip.configure(SparkSession.builder).getOrCreate()"],
-    ids=["plain", "with configure"],
-)
-def test_spark_submit(tmp_path: Path, session: str) -> None:
+def test_spark_submit(tmp_path: Path) -> None:
+    """With and without ``configure``."""
     program = tmp_path / "job.py"
-    program.write_text(PROGRAM.format(session=session))
+    program.write_text(PROGRAM)
     said = run(
         tmp_path, launcher("spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false",
         "--packages", AVRO, str(program), str(tmp_path / "data"),
     )  # fmt: skip
-    assert said.splitlines()[-2:] == ["rows 10", "skipped 3"]
+    assert said.splitlines()[-4:] == ["rows 10", "skipped 3"] * 2
 
 
 def test_configure_after_a_session_runs_names_the_package(tmp_path: Path) -> None:
