@@ -21,6 +21,8 @@ from xskip.results.advice import Advice
 from xskip.results.index_usage import Condition
 from xskip.spark.query.spark_engine import engine_of
 
+#: How often a test runs a query: the least number of scans that lead to advice.
+TIMES = 3
 FILES, ROWS = 16, 50
 SCHEMA = pa.schema(
     [("ts", pa.int64()), ("u", pa.int64()), ("x", pa.int32()), ("g", pa.string()), ("n", pa.int32()), ("k", pa.int32())]
@@ -66,7 +68,7 @@ def size_of(path: str, files: Sequence[int] = range(FILES)) -> int:
     return sum((Path(path) / f"f{i:02}.parquet").stat().st_size for i in files)
 
 
-def asked(spark: SparkSession, path: str, query: str, times: int = 4) -> SkippingIndex:
+def asked(spark: SparkSession, path: str, query: str, times: int = TIMES) -> SkippingIndex:
     """Run a query of the view ``t`` several times."""
     spark.read.parquet(path).createOrReplaceTempView("t")
     for _ in range(times):
@@ -98,9 +100,9 @@ def test_aggregates_that_an_index_would_answer(
     assert found.keys() == indexes.keys()
     for name, part in indexes.items():
         advice = found[name]
-        assert (advice.action, advice.index, advice.scans) == ("add", name, 4)
+        assert (advice.action, advice.index, advice.scans) == ("add", name, TIMES)
         assert advice.saved_share == 1.0
-        assert advice.saved_bytes == pytest.approx(4 * size_of(path) * part, abs=4)
+        assert advice.saved_bytes == pytest.approx(TIMES * size_of(path) * part, abs=4)
     assert set(made.advise().apply().indexes_added) == indexes.keys()
     assert compared_files(spark, query) == set()
     assert proposed(made) == {}, "the index stays"
@@ -112,8 +114,8 @@ def test_only_files_all_of_whose_rows_match_count(spark: SparkSession, api: str,
     query = f"select max(u) from t where ts < {ROWS * 12 + 7}"
     made = asked(spark, path, query)
     (advice,) = made.advise()
-    assert (advice.index, advice.scans) == ("minmax(u)", 4)
-    assert advice.saved_bytes == pytest.approx(4 * size_of(path, range(12)), abs=4)
+    assert (advice.index, advice.scans) == ("minmax(u)", TIMES)
+    assert advice.saved_bytes == pytest.approx(TIMES * size_of(path, range(12)), abs=4)
     made.advise().apply()
     assert compared_files(spark, query) == {"f12"}
 
@@ -136,13 +138,13 @@ def test_groups_and_first_rows_need_a_trial(
     index(spark, path, [MinMax("ts")])
     made = asked(spark, path, query)
     (before,) = made.advise()
-    assert (before.action, before.index, before.saved_bytes, before.scans) == ("add", None, None, 4)
+    assert (before.action, before.index, before.saved_bytes, before.scans) == ("add", None, None, TIMES)
     assert before.text.endswith("; advise(trial=32) measures what the index saves")
     found = {key: each for key, each in proposed(made, FILES).items() if each.action == "add"}
     assert found.keys() == ({name} if name else set())
     if name:
         assert found[name].saved_share == pytest.approx(share)
-        assert found[name].saved_bytes == pytest.approx(4 * size_of(path) * share)
+        assert found[name].saved_bytes == pytest.approx(TIMES * size_of(path) * share)
         assert (found[name].cost_bytes or 0) > 0
         made.advise(trial=FILES).apply()
         assert len(compared_files(spark, query)) == (FILES if "max" in query else round((1 - share) * FILES))
@@ -167,7 +169,7 @@ def test_an_order_of_the_data_for_first_rows(spark: SparkSession, api: str, path
     (advice,) = made.advise()
     assert (advice.action, advice.subject, advice.index) == ("order", "x", None)
     scans, read = advice.scans or 0, size_of(path, [int(name[1:]) for name in files])
-    assert scans >= 4
+    assert scans >= TIMES
     assert advice.saved_bytes == pytest.approx(scans * (read - size_of(path) / FILES))
     assert made.advise().apply().left[0].reason == "the data must be written anew"
 
@@ -205,12 +207,12 @@ def test_bounds_of_joins_are_useful(spark: SparkSession, api: str, path: str, tm
     index(spark, keys, [MinMax("key"), MinMax("ts")])
     spark.read.parquet(keys).createOrReplaceTempView("keys")
     made = index(spark, path, [MinMax("ts"), MinMax("k"), ValueList("g")])
-    asked(spark, path, "select sum(x) from t join keys on t.k = keys.key where keys.ts > 0", 4)
+    asked(spark, path, "select sum(x) from t join keys on t.k = keys.key where keys.ts > 0")
     assert {each.name: each.ruled_out for each in made.describe().indexes if each.columns == ("k",)} == {
-        "minmax": 4 * (FILES - 1)
+        "minmax": TIMES * (FILES - 1)
     }
     before = list(made.advise(trial=FILES))
-    asked(spark, path, "select sum(x) from t join keys on t.u = keys.ts and t.ts >= keys.ts where key > 0", 4)
+    asked(spark, path, "select sum(x) from t join keys on t.u = keys.ts and t.ts >= keys.ts where key > 0")
     (added,) = [each for each in made.advise(trial=FILES) if each not in before]
     assert (added.action, added.subject) == ("add", "u")  # for the condition that it is not NULL
     assert "have a condition on u" in added.text
@@ -244,14 +246,14 @@ def test_keys_of_joins(spark: SparkSession, path: str, days: None, history: str,
     kept = size_of(path, range(12 if condition else FILES))
     for period in (False, None):
         (plain,) = made.advise(history=period)
-        assert (plain.action, plain.subject, plain.index, plain.scans) == ("add", "k", None, 4)
-        assert "4 of 4 scans" in plain.text
+        assert (plain.action, plain.subject, plain.index, plain.scans) == ("add", "k", None, TIMES)
+        assert f"{TIMES} of {TIMES} scans" in plain.text
         assert "compare keys of joins with k, which no index answers" in plain.text
         (advice,) = made.advise(history=period, trial=FILES)
-        assert (advice.index, advice.scans) == ("minmax(k)", 4)
+        assert (advice.index, advice.scans) == ("minmax(k)", TIMES)
         # A key at random in 0..159 is between the bounds of a file, which are 9 apart.
         assert advice.saved_share == pytest.approx(1 - 9 / 159)
-        assert advice.saved_bytes == pytest.approx(4 * kept * (1 - 9 / 159))
+        assert advice.saved_bytes == pytest.approx(TIMES * kept * (1 - 9 / 159))
     advice_list = made.advise(trial=FILES)
     assert advice_list.apply().indexes_added == ("minmax(k)",)
     spark.sql(query).collect()
@@ -278,14 +280,14 @@ def test_a_history_without_what_rewrites_lack(spark: SparkSession, path: str, hi
     made = asked(spark, path, "select max(u) from t")
     (before,) = made.advise()
     assert before.index == "minmax(u)"
-    assert before.saved_bytes_per_day == pytest.approx(4 * size_of(path), abs=4)
+    assert before.saved_bytes_per_day == pytest.approx(TIMES * size_of(path), abs=4)
     (file,) = Path(history).rglob("*.parquet")
     table = pq.read_table(file)
     pq.write_table(table.drop(["whole_bytes"]), file)
     assert list(made.advise()) == []
     pq.write_table(table.drop(["whole_bytes", "conditions"]), file)
     assert list(made.advise()) == []
-    assert xskip.savings(spark, days=1).queries == 4
+    assert xskip.savings(spark, days=1).queries == TIMES
 
 
 def test_the_history_has_no_values(spark: SparkSession, path: str, days: None, history: str) -> None:
@@ -324,7 +326,7 @@ def test_partitions_count_by_the_files_that_spark_lists(spark: SparkSession, api
     (advice,) = made.advise()
     listed = sum(each.stat().st_size for each in (Path(path) / "p=1").glob("*.parquet"))
     assert (advice.index, advice.saved_share) == ("minmax(v)", 1.0)
-    assert advice.saved_bytes == pytest.approx(4 * listed, rel=0.01)
+    assert advice.saved_bytes == pytest.approx(TIMES * listed, rel=0.01)
 
 
 def test_many_planned_queries_count(spark: SparkSession, path: str) -> None:
