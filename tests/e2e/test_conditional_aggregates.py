@@ -85,10 +85,11 @@ def test_sums_without_values(spark: SparkSession, days: dict[str, str], ansi: st
     """[PLN-AG-5] The sum of no value is NULL, and that of zeros is zero."""
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     spark.read.parquet(days["parquet"]).createOrReplaceTempView("t")
-    for result in ("sum(if(day > 30, 1, null))", "sum(if(day > 30, 1, 0))", "sum(1) filter (where day > 30)"):
-        for filtered in ("day < 2", "day < 0", "n > 310"):
-            compared_files(spark, f"select {result} from t where {filtered}")
-            compared_files(spark, f"select day, {result} from t where {filtered} group by day order by day")
+    results = "sum(if(day > 30, 1, null)), sum(if(day > 30, 1, 0)), sum(1) filter (where day > 30)"
+    for filtered, files in (("day < 2", set()), ("day < 0", set()), ("n > 310", {"f3", "f5"})):
+        assert compared_files(spark, f"select {results} from t where {filtered}") == files
+        query = f"select day, {results} from t where {filtered} group by day order by day"
+        assert compared_files(spark, query) == files
 
 
 def test_sums_that_overflow(spark: SparkSession, days: dict[str, str]) -> None:
