@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
 
 from tests import effort
 from tests.helpers import AVRO_V2, Counted
@@ -95,6 +96,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if rows:
         terminalreporter.section("seen in passing tests")
         terminalreporter.write_line(text_table(["what", "how many"], rows))
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Let Spark interpret plans, which for few rows takes less time than to compile them."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield
+    spark.conf.unset("spark.sql.codegen.factoryMode")  # Spark's own catalogue needs it
 
 
 @pytest.fixture(scope="module", autouse=True)

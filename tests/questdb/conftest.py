@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.maven import CannotFetchError
 from tests.questdb.server import NEWER_VERSION, VERSION, Server, running_server
@@ -44,15 +43,6 @@ def each_server(request: pytest.FixtureRequest) -> Server:
     """Return a server of each version in turn."""
     server: Server = request.getfixturevalue(request.param)
     return server
-
-
-@pytest.fixture
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Let Spark interpret plans, which for few rows takes less time than to compile them."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield
-    spark.conf.unset("spark.sql.codegen.factoryMode")  # Spark's own catalogue needs it
 
 
 @pytest.fixture(scope="session")
