@@ -46,12 +46,22 @@ line.tcp.enabled=false
 line.udp.enabled=false
 telemetry.enabled=false
 shared.worker.count=1
+wal.apply.worker.count=1
+export.worker.count=1
+view.compiler.worker.count=1
+mat.view.refresh.worker.count=1
+{pools}
 cairo.o3.partition.split.min.size=20000
 cairo.writer.data.append.page.size=65536
 cairo.writer.data.index.key.append.page.size=65536
 cairo.writer.data.index.value.append.page.size=65536
 cairo.o3.column.memory.size=65536
 """
+#: The threads of a server spin a thousand times after each work before they sleep, also those of unused services.
+_POOLS = "\n".join(
+    f"{pool}.worker.nap.threshold=10\n{pool}.worker.sleep.threshold=100"
+    for pool in ("shared", "wal.apply", "export", "view.compiler", "mat.view.refresh")
+)
 
 
 class SqlError(Exception):
@@ -165,7 +175,7 @@ def running_server(
 
 def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
     (server.root / "conf").mkdir(parents=True)
-    (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port) + settings)
+    (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port, pools=_POOLS) + settings)
     java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     exports = ["--add-exports", "java.base/jdk.internal.math=io.questdb"]
     main = ["-p", str(jar), "-m", "io.questdb/io.questdb.ServerMain", "-d", str(server.root)]
