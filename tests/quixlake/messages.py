@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from tests.helpers import SPARK_4
 
 #: The columns of a read of a lake.
 COLUMNS = (
@@ -18,6 +21,12 @@ COLUMNS = (
     "headers array<struct<key: string, value: struct<string: string, bytes: binary>>>, "
     "value binary, partition bigint, offset bigint, time timestamp, topic string, stream_key string, date date"
 )
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.struct([("string", pa.string()), ("bytes", pa.binary())]))])
+_ARROW = pa.schema([
+    ("timestamp", pa.int64()), ("key", pa.binary()), ("headers", pa.list_(_HEADER)), ("value", pa.binary()),
+    ("partition", pa.int64()), ("offset", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("topic", pa.string()),
+    ("stream_key", pa.string()), ("date", pa.date32()),
+])  # fmt: skip
 Headers = tuple[tuple[str, "str | bytes | None"], ...]
 
 
@@ -40,7 +49,15 @@ class Row:
 
 def frame_of(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
     """Return the DataFrame that a read of a lake with the rows has."""
-    return spark.createDataFrame([_values(row) for row in rows], COLUMNS).repartition(3, "value", "offset")
+    values = [_values(row) for row in rows]
+    # for lists of rows, PySpark runs a job with Python workers
+    data: Any = _arrow_table(values) if SPARK_4 and values else values
+    return spark.createDataFrame(data, COLUMNS).repartition(3, "value", "offset")
+
+
+def _arrow_table(values: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*values, strict=True)
+    return pa.Table.from_arrays([pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)], schema=_ARROW)
 
 
 def _values(row: Row) -> tuple[Any, ...]:

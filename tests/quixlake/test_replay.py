@@ -18,6 +18,7 @@ from xskip.quixlake.replay_pace import Pacer
 from xskip.quixlake.replay_progress import Progress, SavedState, load_state
 from xskip.quixlake.replay_targets import CallbackTarget, Message
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 #: Two partitions of a topic and one of another, with timestamps that decrease.
 ROWS = [
     Row(0, 0, 1_000), Row(0, 2, 5_000), Row(0, 3, 2_000), Row(0, 9, 9_000),

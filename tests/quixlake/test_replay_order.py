@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.effort import cases
 from tests.quixlake.messages import Row, frame_of, merged
 from xskip.errors import DatasetError
 from xskip.quixlake import replay
@@ -24,15 +23,7 @@ streams = st.dictionaries(
 )
 
 
-@pytest.fixture(autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Let Spark interpret plans, which for few rows takes less time than to compile them."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield
-    spark.conf.unset("spark.sql.codegen.factoryMode")  # Spark's own catalogue needs it
-
-
+pytestmark = pytest.mark.usefixtures("interpreted")
 Drawn = dict[tuple[str | None, int], list[int | None]]
 
 
@@ -63,7 +54,7 @@ class StartClock(SystemClock):
         return START
 
 
-@settings(max_examples=1000)
+@settings(max_examples=cases(1000))
 @given(streams)
 def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: Drawn) -> None:
     """[QLK-RP-1] Timestamps can decrease within a partition."""
@@ -71,7 +62,7 @@ def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: Drawn) -> 
     assert by_running_maximum(rows) == merged(rows)
 
 
-@settings(max_examples=8)
+@settings(max_examples=cases(8))
 @given(drawn=streams)
 def test_spark_orders_as_the_merge_does(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
     """[QLK-RP-1] The frame has the order of the merge, with streams of several topics, in several partitions."""
@@ -96,7 +87,7 @@ def expected_times(rows: list[Row], maximum: int | None) -> list[int | None]:
     return times
 
 
-@settings(max_examples=8)
+@settings(max_examples=cases(8))
 @given(drawn=streams, maximum=st.sampled_from([None, 0, 1, 5, 700]))
 def test_moved_timestamps_begin_with_the_replay(spark: SparkSession, drawn: Drawn, maximum: int | None) -> None:
     """[QLK-RP-3] [QLK-RP-4] Timestamps move by one constant, and gaps longer than the maximum become shorter."""
