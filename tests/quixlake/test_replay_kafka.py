@@ -82,34 +82,39 @@ def a_topic(broker: Broker, partitions: int = 3, **settings: str) -> str:
     return broker.create_topic(f"target-{uuid.uuid4().hex}", partitions, settings)
 
 
+@pytest.fixture(scope="module")
+def messages(broker: Broker, source: str) -> Consumed:
+    """Return the messages of the source."""
+    return consumed(broker, source)
+
+
 @pytest.fixture
 def lake(kafka_spark: SparkSession, broker: Broker, source: str) -> DataFrame:
     return read_topic(kafka_spark, broker.address, source, text=TEXT)
 
 
-def test_a_replay_is_equal_to_its_source(lake: DataFrame, broker: Broker, source: str) -> None:
+def test_a_replay_is_equal_to_its_source(lake: DataFrame, broker: Broker, source: str, messages: Consumed) -> None:
     """[QLK-RP-1] [QLK-RP-2] [QLK-RP-4] Each partition has the same messages in the same order."""
     assert lake.where("exists(headers, h -> h.value.string is not null)").count() == 200
     target = a_topic(broker)
     result = Replay(lake, ReplayOptions()).to_kafka(broker.address, target)
-    expected = consumed(broker, source)
-    assert consumed(broker, target) == expected
-    assert result.messages == sum(map(len, expected.values())) == 600
-    assert result.confirmed == {(source, p): len(listed) - 1 for p, listed in expected.items()}
+    assert consumed(broker, target) == messages
+    assert result.messages == sum(map(len, messages.values())) == 600
+    assert result.confirmed == {(source, p): len(listed) - 1 for p, listed in messages.items()}
 
 
-def test_moved_timestamps_have_the_original_distances(lake: DataFrame, broker: Broker, source: str) -> None:
+def test_moved_timestamps_have_the_original_distances(lake: DataFrame, broker: Broker, messages: Consumed) -> None:
     """[QLK-RP-4] One constant moves all timestamps."""
     target = a_topic(broker)
     Replay(lake, ReplayOptions(timestamps="moved", speed=1e9)).to_kafka({"bootstrap.servers": broker.address}, target)
-    before, now = consumed(broker, source), consumed(broker, target)
+    before, now = messages, consumed(broker, target)
     assert without_timestamps(now) == without_timestamps(before)
     moved = {b[3] - a[3] for p in before for a, b in zip(before[p], now[p], strict=True)}
     assert len(moved) == 1
     assert moved.pop() > 0
 
 
-def test_a_stopped_replay_continues(lake: DataFrame, broker: Broker, source: str, tmp_path: Path) -> None:
+def test_a_stopped_replay_continues(lake: DataFrame, broker: Broker, messages: Consumed, tmp_path: Path) -> None:
     """[QLK-RP-5] Two runs together send each message once and in order."""
     target, state, stop = a_topic(broker), str(tmp_path / "state"), threading.Event()
 
@@ -136,19 +141,20 @@ def test_a_stopped_replay_continues(lake: DataFrame, broker: Broker, source: str
     assert sum(map(len, consumed(broker, target).values())) == first.messages
     second = Replay(lake, ReplayOptions(state=state)).to_kafka(broker.address, target)
     assert (second.messages, second.stopped) == (600 - first.messages, False)
-    assert consumed(broker, target) == consumed(broker, source)
+    assert consumed(broker, target) == messages
 
 
-def test_spark_sends_messages_whose_timestamps_do_not_matter(lake: DataFrame, broker: Broker, source: str) -> None:
+def test_spark_sends_messages_whose_timestamps_do_not_matter(
+    lake: DataFrame, broker: Broker, source: str, messages: Consumed
+) -> None:
     """[QLK-RP-1] [QLK-RP-2] Spark's sink sends each partition in order, with the timestamps of the sending."""
     target = a_topic(broker)
     result = Replay(lake, ReplayOptions(timestamps="current")).to_kafka(broker.address, target)
-    expected = consumed(broker, source)
     found = consumed(broker, target)
-    assert without_timestamps(found) == without_timestamps(expected)
+    assert without_timestamps(found) == without_timestamps(messages)
     assert min(m[3] for listed in found.values() for m in listed) > 1_750_000_000_000
     assert result.messages == 600
-    assert result.confirmed == {(source, p): len(listed) - 1 for p, listed in expected.items()}
+    assert result.confirmed == {(source, p): len(listed) - 1 for p, listed in messages.items()}
 
 
 @pytest.mark.parametrize("timestamps", ["original", "current"])
@@ -181,12 +187,12 @@ def test_the_producer_chooses_partitions_by_keys(kafka_spark: SparkSession, brok
     assert all(listed == sorted(listed) for listed in by_driver.values())
 
 
-def test_a_full_queue_delays_the_replay(lake: DataFrame, broker: Broker, source: str) -> None:
+def test_a_full_queue_delays_the_replay(lake: DataFrame, broker: Broker, messages: Consumed) -> None:
     """[QLK-RP-3] A replay is as fast as its target takes messages."""
     target = a_topic(broker)
     settings = {"bootstrap.servers": broker.address, "queue.buffering.max.messages": 5}
     assert Replay(lake, ReplayOptions()).to_kafka(settings, target).messages == 600
-    assert consumed(broker, target) == consumed(broker, source)
+    assert consumed(broker, target) == messages
 
 
 @pytest.mark.parametrize("at_broker", [True, False])
@@ -233,23 +239,22 @@ def test_spark_errors_name_the_cause(lake: DataFrame, broker: Broker) -> None:
 
 
 def test_from_kafka_through_a_lake_to_kafka(
-    kafka_spark: SparkSession, broker: Broker, source: str, tmp_path: Path
+    kafka_spark: SparkSession, broker: Broker, source: str, messages: Consumed, tmp_path: Path
 ) -> None:
     """[QLK-SK-1] [QLK-RP-1] [QLK-RD-3]"""
     lake = QuixLake(kafka_spark, str(tmp_path))
-    messages = kafka_spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
-    messages = messages.option("includeHeaders", "true").option("subscribe", source)
-    written = lake.write(messages.load(), "t", options=SinkOptions(max_rows=20))
-    expected = consumed(broker, source)
-    assert written.rows == sum(map(len, expected.values()))
+    reader = kafka_spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    reader = reader.option("includeHeaders", "true").option("subscribe", source)
+    written = lake.write(reader.load(), "t", options=SinkOptions(max_rows=20))
+    assert written.rows == sum(map(len, messages.values()))
     target = a_topic(broker)
     replayed = lake.replay("t").to_kafka(broker.address, target)
     assert replayed.messages == written.rows
-    assert consumed(broker, target) == expected
+    assert consumed(broker, target) == messages
     assert len(lake.check("t")) == 0
     assert len(lake.validate("t")) == 0
     lake.index("t").create()
     some = lake.read("t").filter("offset = 1")
-    assert some.count() == sum(len(each) > 1 for each in expected.values())
+    assert some.count() == sum(len(each) > 1 for each in messages.values())
     (scan,) = xskip.last_report(kafka_spark).scans
     assert 0 < scan.kept < scan.files
