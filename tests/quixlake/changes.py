@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.helpers import frame_of
 from tests.quixlake.lakes import DAY, START, WrittenLake
 from tests.quixlake.written import message
 from xskip.quixlake import QuixLake, SinkOptions
@@ -23,7 +24,7 @@ _SCHEMA = "timestamp BIGINT, key BINARY, value BINARY, partition BIGINT, offset 
 
 def write(lake: QuixLake, rows: list[dict[str, Any]], **options: Any) -> None:
     columns = [part.split()[0] for part in _SCHEMA.split(", ")]
-    frame = lake.spark.createDataFrame([tuple(row[name] for name in columns) for row in rows], _SCHEMA)
+    frame = frame_of(lake.spark, [tuple(row[name] for name in columns) for row in rows], _SCHEMA)
     lake.write(frame, "t", options=SinkOptions(**options))
 
 
