@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.helpers import frame_of
 from tests.metadatastore.samples import Crash, FaultyStorage
 from tests.quixlake.lake_files import Message, assert_lake_holds, hidden_files, index_files, segments
 from xskip.errors import MetadataCorruptError, StorageError
@@ -41,8 +42,7 @@ NOW = timedelta(seconds=-1)
 
 
 def frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
-    rows = [(m[0], None if m[1] is None else bytearray(m[1]), bytearray(m[3]), m[4], m[5]) for m in messages]
-    return spark.createDataFrame(rows, SCHEMA)
+    return frame_of(spark, [(m[0], m[1], m[3], m[4], m[5]) for m in messages], SCHEMA)
 
 
 class FaultyMoves:
