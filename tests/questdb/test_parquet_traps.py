@@ -6,14 +6,16 @@ The partitions are the server's own, or copies of them with footers as other ser
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import xskip
 from tests.questdb.copies import copy_table
@@ -61,19 +63,26 @@ class Tables:
         """Compare rows of the Parquet partition with those of the native one, without and with an index."""
         native, parquet = load(self.spark, self.native), load(self.spark, self.parquet)
         assert spark_rows(parquet.sort("x")) == spark_rows(native.sort("x"))
-        expected = {condition: sorted(r.x for r in native.where(condition).collect()) for condition in conditions}
+        asked = [*conditions]
+        expected = selected(native, asked)
         assert any(expected.values())
         for known in ([], [*indexes]):
             if known:
                 index = xskip.SkippingIndex.for_path(self.spark, str(self.parquet), format="questdb")
                 index.create(known)
-            for condition, found in expected.items():
-                assert sorted(row.x for row in parquet.where(condition).collect()) == found, condition
+            assert selected(parquet, asked) == expected
 
 
-@pytest.fixture
-def tables(spark: SparkSession, server: Server, tmp_path: Path) -> Tables:
-    """Return tables of which 20 of 40 rows of the first day are older than most columns."""
+def selected(df: DataFrame, conditions: Sequence[str]) -> dict[str, list[int]]:
+    """Return the numbers of the rows that each condition selects, by one query."""
+    branches = [df.where(condition).select("x", F.lit(i).alias("i")) for i, condition in enumerate(conditions)]
+    rows = reduce(DataFrame.unionAll, branches).collect()
+    return {condition: sorted(row.x for row in rows if row.i == i) for i, condition in enumerate(conditions)}
+
+
+@pytest.fixture(scope="module")
+def written(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two tables of which 20 of 40 rows of the first day are older than most columns."""
     name = server.name("traps")
     names = ", ".join(column.split()[0] for column in ADDED)
     values = (
@@ -93,10 +102,18 @@ def tables(spark: SparkSession, server: Server, tmp_path: Path) -> Tables:
         f"insert into {name} (x, ts, g) select {LEAST + 999} + x, (86400000000 + x)::timestamp, 1 "
         "from long_sequence(5)",
     )
-    native = copy_table(server.folder(name), tmp_path / "native")
+    base = tmp_path_factory.mktemp("traps")
+    copy_table(server.folder(name), base / "native")
     server.run(name, f"alter table {name} convert partition to parquet where ts < '1970-01-02'")
     assert [piece.is_parquet for piece in open_table(server.folder(name)).pieces] == [True, False]
-    return Tables(spark, native, copy_table(server.folder(name), tmp_path / "parquet"))
+    copy_table(server.folder(name), base / "parquet")
+    return base
+
+
+@pytest.fixture
+def tables(spark: SparkSession, written: Path, tmp_path: Path) -> Tables:
+    """Return copies of both tables, of which a test can change the one with a Parquet file."""
+    return Tables(spark, written / "native", copy_table(written / "parquet", tmp_path / "parquet"))
 
 
 def test_zeros_before_a_column_are_in_no_bounds(tables: Tables) -> None:
