@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 import xskip
 import xskip.questdb.latest as latest_module
+from tests.effort import cases
 from tests.questdb.server import Server, SqlError
 from tests.questdb.spark_values import load
 from xskip.questdb import latest_on
@@ -29,17 +30,29 @@ def plain(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset("spark.sql.adaptive.enabled")
 
 
-@pytest.fixture
-def name(server: Server) -> str:
+def create(server: Server) -> str:
     """Create a table of ten days with one key each day, one on days 2 and 5, and a null on day 3."""
     name = server.name("latest")
     server.exec(f"create table {name} (x long, s symbol, t symbol, ts timestamp) timestamp(ts) partition by day wal")
-    server.run(name, *(
-        f"insert into {name} values ({10 * day}, 'all', 'u', {day * _DAY + 5}), ({10 * day + 1}, {key}, 'u', "
-        f"{day * _DAY + 9})"
-        for day, key in enumerate(["'all'", "'all'", "'few'", "null", "'all'", "'few'", *["'all'"] * 4])
-    ))  # fmt: skip
+    keys = ["'all'", "'all'", "'few'", "null", "'all'", "'few'", *["'all'"] * 4]
+    rows = [
+        f"({10 * day}, 'all', 'u', {day * _DAY + 5}), ({10 * day + 1}, {key}, 'u', {day * _DAY + 9})"
+        for day, key in enumerate(keys)
+    ]
+    server.run(name, f"insert into {name} values {', '.join(rows)}")
     return name
+
+
+@pytest.fixture(scope="module")
+def name(server: Server) -> str:
+    """Return a table that tests only read."""
+    return create(server)
+
+
+@pytest.fixture
+def changing(server: Server) -> str:
+    """Return a table that a test changes."""
+    return create(server)
 
 
 def latest(df: DataFrame, key: str = "s") -> DataFrame:
@@ -92,6 +105,7 @@ def test_one_task_groups_few_rows(
     assert found(latest(df).where("s = 'few'")) == ([51], 3)
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize(
     ("where", "pieces"),
     [
@@ -178,26 +192,26 @@ def test_rows_that_spark_has_cached(spark: SparkSession, server: Server, name: s
         df.unpersist()
 
 
-def test_a_table_that_changes_after_the_call(spark: SparkSession, server: Server, name: str) -> None:
+def test_a_table_that_changes_after_the_call(spark: SparkSession, server: Server, changing: str) -> None:
     """Each execution looks for the pieces of its own transaction."""
-    df = latest(load(spark, server.folder(name)))
+    df = latest(load(spark, server.folder(changing)))
     assert found(df)[0] == [31, 51, 91]
     for statement, numbers in [
-        (f"insert into {name} values (1000, 'new', 'u', {4 * _DAY + 50})", [31, 51, 91, 1000]),
-        (f"insert into {name} values (1001, null, 'u', {8 * _DAY + 50})", [51, 91, 1000, 1001]),
-        (f"update {name} set s = 'few' where x = 10", [51, 91, 1000, 1001]),
-        (f"alter table {name} drop partition list '1970-01-06'", [21, 91, 1000, 1001]),
-        (f"alter table {name} convert partition to parquet where ts < '1970-01-05'", [21, 91, 1000, 1001]),
-        (f"truncate table {name}", []),
-        (f"insert into {name} values (1, 'few', 'u', {4 * _DAY}), (2, null, 'u', 7)", [1, 2]),
+        (f"insert into {changing} values (1000, 'new', 'u', {4 * _DAY + 50})", [31, 51, 91, 1000]),
+        (f"insert into {changing} values (1001, null, 'u', {8 * _DAY + 50})", [51, 91, 1000, 1001]),
+        (f"update {changing} set s = 'few' where x = 10", [51, 91, 1000, 1001]),
+        (f"alter table {changing} drop partition list '1970-01-06'", [21, 91, 1000, 1001]),
+        (f"alter table {changing} convert partition to parquet where ts < '1970-01-05'", [21, 91, 1000, 1001]),
+        (f"truncate table {changing}", []),
+        (f"insert into {changing} values (1, 'few', 'u', {4 * _DAY}), (2, null, 'u', 7)", [1, 2]),
     ]:
-        server.run(name, statement)
-        assert found(df.select("*"))[0] == numbers == expected(server, name), statement
+        server.run(changing, statement)
+        assert found(df.select("*"))[0] == numbers == expected(server, changing), statement
 
 
-def test_keys_that_cannot_be_read(spark: SparkSession, server: Server, name: str) -> None:
+def test_keys_that_cannot_be_read(spark: SparkSession, server: Server, changing: str) -> None:
     """The piece is read, and its task tells what is the matter."""
-    folder = server.folder(name)
+    folder = server.folder(changing)
     next(folder.glob("1970-01-05*/s.d")).write_bytes(b"")
     df = latest(load(spark, folder))
     with pytest.raises(Exception, match=r"xskip cannot read.*s\.d"):
@@ -237,6 +251,7 @@ def compare(spark: SparkSession, server: Server, name: str, where: str, key: str
     return pieces_read(asked), len(df.inputFiles())
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("seed", [1, None])
 def test_random_tables(spark: SparkSession, server: Server, seed: int | None) -> None:
     """The rows are the server's, and Spark reads fewer pieces."""
@@ -247,7 +262,7 @@ def test_random_tables(spark: SparkSession, server: Server, seed: int | None) ->
     server.exec(f"create table {name} (x long, s symbol, ts timestamp) timestamp(ts) partition by day wal")
     server.run(name, f"insert into {name} select x, 'k' || (x % 7), (x * 600000000)::timestamp from long_sequence(700)")
     read = listed = 0
-    for _ in range(20):
+    for _ in range(cases(20)):
         change(server, name, chosen)
         low, high = sorted(chosen.sample(range(6), 2))
         times = [f"cast({day * _DAY + chosen.randrange(_DAY)} as timestamp)" for day in (low, high)]
