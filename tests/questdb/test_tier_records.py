@@ -29,7 +29,7 @@ from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
 
 
 @pytest.fixture(autouse=True)
-def enabled(spark: SparkSession) -> None:
+def enabled(spark: SparkSession, interpreted: None) -> None:
     xskip.enable(spark)
 
 

@@ -229,6 +229,7 @@ def test_what_an_export_refuses(tiers: Tiers, server: Server, tmp_path: Path) ->
         xskip.questdb.open(server.database / whole).export("0d", str(tmp_path / "w"), options=options)
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month", "year"])
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ns"])
 def test_units(spark: SparkSession, server: Server, tmp_path: Path, unit: str, kind: str) -> None:
