@@ -216,6 +216,11 @@ def test_features_of_sidecars(
             df.collect()
 
 
+@pytest.fixture(scope="module")
+def month(server: Server) -> Path:
+    return server.folder(create_numbers(server, "month", rows=3000))
+
+
 @pytest.mark.parametrize(("condition", "files", "rows"), [
     (f"ts IN ({', '.join(f'timestamp_micros({int(x * 864_000_000)})' for x in (110, 1930, 1930.5))})", 2, 2),
     ("ts < '1970-01-01T02:24:00Z' OR ts = '1970-01-09T02:24:00Z' OR ts >= '1970-01-30T21:36:00Z'", 4, 21),
@@ -224,10 +229,9 @@ def test_features_of_sidecars(
     ("ts = '1970-01-05' OR x = 7", 31, 2),
     ("ts = '1970-01-05T00:00:01Z'", 1, 0),
 ])  # fmt: skip
-def test_times_that_are_apart(spark: SparkSession, server: Server, condition: str, files: int, rows: int) -> None:
+def test_times_that_are_apart(spark: SparkSession, month: Path, condition: str, files: int, rows: int) -> None:
     """[QDB-SP-5]: pieces between the times of a filter are not read."""
-    folder = server.folder(create_numbers(server, "apart", rows=3000))
-    df = load(spark, folder).where(condition)
+    df = load(spark, month).where(condition)
     scan = df._jdf.queryExecution().executedPlan()
     assert len(df.collect()) == rows
     assert scan.collectLeaves().head().metrics().apply("numFiles").value() == files
@@ -235,10 +239,9 @@ def test_times_that_are_apart(spark: SparkSession, server: Server, condition: st
         assert bytes_read(spark, df) < 16 * rows + 500 * files  # the searches for the first and the last row
 
 
-def test_times_that_are_too_many(spark: SparkSession, server: Server) -> None:
+def test_times_that_are_too_many(spark: SparkSession, month: Path) -> None:
     """[QDB-SP-5]."""
-    folder = server.folder(create_numbers(server, "many", rows=3000))
-    df = load(spark, folder)
+    df = load(spark, month)
     times = df.where("x % 2 = 0").select(F.unix_micros("ts")).collect()
     some = [f"timestamp_micros({row[0]})" for row in times]
     assert df.where(f"ts IN ({', '.join(some)})").count() == 1500
