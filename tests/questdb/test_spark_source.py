@@ -257,8 +257,9 @@ def test_paths_with_characters_that_mean_something_in_a_uri(
             assert spark.table("of_uri").filter("x <= 7").count() == 7, folder
         finally:
             spark.sql("DROP TABLE of_uri")
-        for path in (f"{copy}", f"file:{copy}", f"file://{copy}"):
-            assert spark.read.format("questdb").load(path).count() == 500, path
+        loaded = [spark.read.format("questdb").load(f"{scheme}{copy}") for scheme in ("", "file:", "file://")]
+        counts = [df.agg(F.count("*")) for df in loaded]
+        assert [row[0] for row in reduce(DataFrame.unionAll, counts).collect()] == [500] * 3, folder
         index = xskip.SkippingIndex.for_path(spark, str(copy), format="questdb")
         index.create([xskip.MinMax("x")])
         assert load(spark, copy).filter("x = 7").count() == 1
