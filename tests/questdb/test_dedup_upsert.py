@@ -19,8 +19,13 @@ from xskip.errors import DatasetError, PredicateError, UnsupportedTypeError, Xsk
 from xskip.questdb import dedup_upsert
 from xskip.questdb.table import open_table
 
-pytestmark = pytest.mark.usefixtures("interpreted")
 SCHEMA = "ts long, k string, p double, q int"
+
+
+@pytest.fixture(autouse=True)
+def planned_once(spark: SparkSession, interpreted: None) -> None:
+    """Let Spark plan a query once, not after each of the many stages of few rows."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
 
 
 def tables(server: Server, kinds: list[str], *, duplicates: bool = False) -> tuple[str, str]:
