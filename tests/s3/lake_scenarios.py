@@ -16,7 +16,7 @@ import pytest
 
 import xskip.quixlake
 from tests.quixlake.lakes import hourly, identity, offsets
-from tests.s3.bucket import Bucket, scenario
+from tests.s3.bucket import CONDITIONAL_PUTS, HADOOP, Bucket, scenario
 from tests.s3.reading_scenarios import files_of
 from xskip import BloomFilter
 from xskip.quixlake import QuixLake, store
@@ -150,7 +150,8 @@ def index_files_of_a_lake(bucket: Bucket) -> None:
     first, second = own.requests(lambda: own.lake.keys("t")), own.requests(lambda: own.lake.keys("t"))
     files = [key.partition(PLACE)[2] for key in own.server.keys(own.name, "/index_raw_")]
     assert len(files) == len(KEYS) + 20
-    assert sorted(index_requests(first)) == sorted(f"GET {path}" for path in files), first
+    methods = ("GET",) if HADOOP >= CONDITIONAL_PUTS else ("GET", "HEAD")  # an older S3A looks at a file first
+    assert sorted(index_requests(first)) == sorted(f"{each} {path}" for path in files for each in methods), first
     assert index_requests(second) == []
     assert sorted(each for each in first if each not in index_requests(first)) == sorted(second)
     assert len(second) <= 12, second
@@ -159,7 +160,8 @@ def index_files_of_a_lake(bucket: Bucket) -> None:
     bucket.storage.remove([place])
     assert bucket.storage.put_if_absent(place, content)
     third = own.requests(lambda: own.lake.keys("t"))
-    assert index_requests(third) == [f"GET /Metadata/Topic=t/Key=a/{path.name}"], third
+    changed = [f"{each} /Metadata/Topic=t/Key=a/{path.name}" for each in methods]
+    assert sorted(index_requests(third)) == changed, third
     assert rows(own.lake.keys("t"), "stream_key", "segments") == [(key, 3) for key in KEYS]
 
 
