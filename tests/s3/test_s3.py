@@ -45,7 +45,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def told(server: int) -> dict[str, str]:
+def errors(server: int) -> dict[str, str]:
     """Return the error of each scenario, or an empty text."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.s3.runner", str(server)],
@@ -59,9 +59,9 @@ def told(server: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", runner.SCENARIOS)
-def test_scenario(told: dict[str, str], name: str) -> None:
+def test_scenario(errors: dict[str, str], name: str) -> None:
     """Each scenario runs without an error.
 
     [MDS-C-7] [MDS-C-12] [MDS-C-19] [MDS-C-20] [QLK-SK-11] [QLK-SK-12] [QLK-SK-13] [QLK-SK-14] [QLK-SK-15]
     """
-    assert told.get(name, "it was not run") == ""
+    assert errors.get(name, "it was not run") == ""
