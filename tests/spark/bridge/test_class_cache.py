@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grp
+import logging
 import os
 import pwd
 import sys
@@ -16,8 +17,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.programs import run
+from xskip.settings import CLASSES
 from xskip.spark.bridge import class_cache, compiler
-from xskip.spark.bridge.class_cache import cache_folder, find_jar, store_jar
+from xskip.spark.bridge.class_cache import HOOK, cache_folder, find_jar, store_jar
 
 
 def jar_name(number: int, kind: str = "hook") -> str:
@@ -67,23 +69,33 @@ def stored(folder: Path) -> Path:
     return path
 
 
-def outputs(folder: str, tmp_path: Path, count: int) -> list[list[int]]:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    lines = (run(tmp_path, sys.executable, str(program), folder, str(tmp_path / "data")) for _ in range(count))
-    return [[int(word) for word in line.splitlines()[-1].split()] for line in lines]
-
-
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    """[JVM-CC-1] The classes work in the driver and in the tasks of a build. A damaged jar is compiled anew."""
-    folder = tmp_path / "new" / "classes"
-    assert outputs(str(folder), tmp_path, 2) == [[1, 3, 1], [1, 3, 0]]
-    (jar,) = folder.iterdir()
-    size = jar.stat().st_size
-    with jar.open("r+b") as file:
-        file.truncate(size // 2)
-    assert outputs(str(folder), tmp_path, 1) == [[1, 3, 1]]
-    assert jar.stat().st_size == size
+    """[JVM-CC-1] The classes work in the driver and in the tasks of a build."""
+    program, folder = tmp_path / "program.py", tmp_path / "new" / "classes"
+    program.write_text(PROGRAM)
+    command = sys.executable, str(program), str(folder), str(tmp_path / "data")
+    assert [run(tmp_path, *command).splitlines()[-1] for _ in range(2)] == ["1 3 1", "1 3 0"]
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_damaged_jar_is_compiled_anew(spark: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """[JVM-CC-3] The new jar has the same classes, and the next process compiles nothing."""
+    known = compiler.classes_jar(spark)
+    jar = folder / known.name
+    jar.write_bytes(known.read_bytes()[: known.stat().st_size // 2])
+    jar.chmod(0o600)
+    spark.conf.set(CLASSES.key, str(folder))
+    caplog.set_level(logging.INFO, "xskip")
+    for _ in range(2):
+        assert compiler._find_or_compile(spark, HOOK) == jar
+        assert caplog.text.count("xskip compiled") == 1
+    assert classes_in(jar) == classes_in(known)
+
+
+def classes_in(path: Path) -> dict[str, int]:
+    """Return the checksums of the files in a jar."""
+    with zipfile.ZipFile(path) as jar:
+        return {entry.filename: entry.CRC for entry in jar.infolist()}
 
 
 @pytest.mark.parametrize("can_read", [True, False])
