@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,26 @@ from xskip.metadatastore.legacy.java_stream import JavaValue, parse_stream
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.metadatastore.versions import WriteOptions
+from xskip.settings import METADATA_BYTES
 
 DISK = LocalStorage()
-ROWS = 20_000
+ROWS, STREAMS = 20_000, 2_000
 LONG = "x" * 4_000
-#: Outlives what is allocated from it.
-COUNTED = pa.proxy_memory_pool(pa.default_memory_pool())
+#: They outlive what is allocated from them.
+POOLS: list[pa.MemoryPool] = []
+
+
+@contextmanager
+def counted_memory() -> Iterator[pa.MemoryPool]:
+    """Yield a pool from which Arrow allocates all memory during the body."""
+    usual = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(usual)
+    POOLS.append(pool)
+    pa.set_memory_pool(pool)
+    try:
+        yield pool
+    finally:
+        pa.set_memory_pool(usual)
 
 
 def long_names() -> MetadataTable:
@@ -57,15 +72,15 @@ def many_bounds() -> MetadataTable:
 
 
 def repeated_streams() -> MetadataTable:
-    """Return many rows with the same serialised object."""
-    names = [f"{ROOT}/{i}" for i in range(ROWS)]
-    return table_of(files_of(names), [valuelist("s", "string", [["a", "b"] * 20] * ROWS)])
+    """Return rows with the same serialised object."""
+    names = [f"{ROOT}/{i}" for i in range(STREAMS)]
+    return table_of(files_of(names), [valuelist("s", "string", [["a", "b"] * 20] * STREAMS)])
 
 
-@pytest.mark.parametrize("table", [long_names(), one_long_list(), many_bounds()], ids=["names", "list", "bounds"])
-def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: Path) -> None:
+@pytest.mark.parametrize("table_of_much", [long_names, one_long_list, many_bounds], ids=["names", "list", "bounds"])
+def test_values_are_not_taken_beyond_the_limit(table_of_much: Callable[[], MetadataTable], tmp_path: Path) -> None:
     """[MDS-D-5] A small file with at least 80 MB of values is loaded only if the setting allows it."""
-    put_foreign(tmp_path / "md", [table])
+    put_foreign(tmp_path / "md", [table_of_much()])
     assert sum(p.stat().st_size for p in (tmp_path / "md").iterdir()) < 1_000_000
     refused = open_snapshot(DISK, str(tmp_path / "md"), limit=40 << 20)
     assert refused is not None
@@ -78,12 +93,16 @@ def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: P
 
 def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
     """[MDS-D-5] The memory of Arrow never exceeds the limit by much, not even for a moment."""
-    put_foreign(tmp_path / "md", [table_of(long_names().files.take(pa.array(np.arange(ROWS).repeat(15))))])
-    snapshot = opened(tmp_path / "md")
-    before = pa.default_memory_pool().max_memory()
-    with pytest.raises(MetadataCorruptError, match="exceeds the memory limit"):
-        snapshot.load()
-    assert pa.default_memory_pool().max_memory() - before < 700 << 20
+    limit = 16 << 20
+    put_foreign(tmp_path / "md", [long_names()])
+    (by_default,) = opened(tmp_path / "md").metadata_files
+    assert by_default.limit == METADATA_BYTES.default
+    with counted_memory() as memory:
+        snapshot = open_snapshot(DISK, str(tmp_path / "md"), limit=limit)
+        assert snapshot is not None
+        with pytest.raises(MetadataCorruptError, match="exceeds the memory limit"):
+            snapshot.load()
+    assert limit < memory.max_memory() < 2.7 * limit
 
 
 def zigzag(number: int) -> bytes:
@@ -110,20 +129,16 @@ def test_columns_of_numbers_are_bounded_before_they_are_read(forged: str, tmp_pa
         numbers[-1] = zigzag(told)
     changed = before + b"".join(number + part for number, part in zip(numbers, parts, strict=True))
     path.write_bytes(data[:start] + changed)
-    usual = pa.default_memory_pool()
-    pa.set_memory_pool(COUNTED)
-    try:
+    with counted_memory() as memory:
         reader = pq.ParquetFile(path, **READING)
         if "row group" in forged:
             assert len(read_bounded(reader, ["a"], [0], limit)) == told
         else:
             with pytest.raises(MetadataCorruptError, match="exceeds the memory limit"):
                 read_bounded(reader, ["a"], [0], limit)
-    finally:
-        pa.set_memory_pool(usual)
     rows = (reader.metadata.num_rows, reader.metadata.row_group(0).num_rows)
     assert rows == (told if "file" in forged else actual, told if "row group" in forged else actual)
-    assert 0 < COUNTED.max_memory() < 2 * limit
+    assert 0 < memory.max_memory() < 2 * limit
 
 
 def test_what_files_account_for_is_loaded(tmp_path: Path) -> None:
@@ -162,7 +177,7 @@ def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(java_values, "parse_stream", parse)
     lists = opened(tmp_path / "md").load().indexes["valuelist", ("s",)].values
     assert len(read) == 1
-    assert lists[0].as_py() == lists[ROWS - 1].as_py()
+    assert lists[0].as_py() == lists[STREAMS - 1].as_py()
 
 
 def of_one_name(times: list[int], sizes: list[int | None]) -> DataFiles:
