@@ -94,7 +94,7 @@ def test_a_flipped_bit_has_no_effect_or_is_an_error(version: int, tmp_path: Path
     whole = path.read_bytes()
     footer = len(whole) - pq.read_metadata(path).serialized_size - 8
     refused = 0
-    positions = seeds(Random().sample(range(len(whole)), len(whole)))
+    positions = seeds(seeds(Random().sample(range(len(whole)), len(whole))))  # a ninth, or all
     for at, bit in bits_of(positions, Random(SEED)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
         try:
