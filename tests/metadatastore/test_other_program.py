@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from tests import effort
 from tests.metadatastore.golden_queries import predicate_of
 from tests.metadatastore.other_program import Fault, left_out
 from tests.metadatastore.samples import (
@@ -36,6 +37,7 @@ from xskip.errors import UnsupportedTypeError
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, NotIn, Op, Or, Predicate
 from xskip.metadata.table import IndexColumn, MetadataTable
+from xskip.metadatastore import filesystem
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
@@ -187,11 +189,13 @@ def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
     assert kept_by_xskip(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"known", "without rows"}
 
 
-def test_random_metadata() -> None:
+def test_random_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-F-6] [MDS-F-7] [MDS-F-8] Random indexes lose no match, also after migrations and compaction."""
     seen = {"left out": 0, "kept with a match": 0, "moved": 0}
+    least = effort.cases(50)
+    monkeypatch.setattr(filesystem, "_sync", lambda _: None)  # waits for the disk take a third of the time
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=effort.cases(300), deadline=None)
     @given(cases(), st.sets(st.integers(0, 4), max_size=2), st.integers(0, 4), st.integers(1, 4))
     def check(case: Case, blind: set[int], before: int, after: int) -> None:
         holes = {(*index, i) for index in case.indexed for i in blind}
@@ -224,10 +228,13 @@ def test_random_metadata() -> None:
             seen["left out"] += f"f{i}" in gone
             seen["kept with a match"] += match
 
-    check()
-    assert seen["left out"] > 50, seen
-    assert seen["kept with a match"] > 50, seen
-    assert seen["moved"] > 50, seen
+    for _ in range(3):  # few examples can be alike
+        check()
+        if min(seen.values()) > least:
+            break
+    assert seen["left out"] > least, seen
+    assert seen["kept with a match"] > least, seen
+    assert seen["moved"] > least, seen
 
 
 def table_of_case(case: Case) -> MetadataTable:
