@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import cases
 from tests.spark.collect.kernel_reference import VALUES, Row, emit, fields, table_of
 from xskip.indexes import (
     BloomFilter,
@@ -193,7 +194,7 @@ def results_of(accumulation: Accumulation, parts: list[list[Any]]) -> tuple[Any,
 @pytest.mark.parametrize(
     ("accumulation", "values"), KINDS, ids=[f"{a.accumulator.kind} {a.input.type}" for a, _ in KINDS]
 )
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(data=st.data(), chunk=st.integers(1, 5))
 def test_results_of_several_tasks_are_those_of_one(accumulation: Any, values: Any, data: Any, chunk: Any) -> None:
     """[JVM-AC-2]"""
