@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import cases
 from xskip.clauses import interval_search
 from xskip.clauses.interval_search import any_between
 
@@ -47,7 +48,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(
     end = st.one_of(value, value, value, st.none())
     seen = {True: 0, False: 0, None: 0}
 
-    @settings(max_examples=300)
+    @settings(max_examples=cases(300))
     @given(st.lists(st.tuples(end, end), max_size=8), st.lists(value, max_size=8), st.booleans())
     def check(ends: list[tuple[Any, ...]], wanted: list[Any], point: bool) -> None:
         ends = [e if None in e else (min(e), min(e) if point else max(e)) for e in ends]
@@ -61,7 +62,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(
             seen[verdict] += 1
 
     check()
-    assert min(seen.values()) > 20, seen
+    assert min(seen.values()) > cases(20), seen
 
 
 def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
