@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +25,8 @@ streams = st.dictionaries(
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 Drawn = dict[tuple[str | None, int], list[int | None]]
+#: Streams with equal timestamps, of which some decrease.
+EQUAL: Drawn = {("t", 1): [5, 2, 9], ("u", 0): [5, 9], (None, 1): [None, 5, 3, None, 5], ("t", 0): [5, 20]}
 
 
 def rows_of(drawn: Drawn) -> list[Row]:
@@ -62,6 +64,7 @@ def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: Drawn) -> 
     assert by_running_maximum(rows) == merged(rows)
 
 
+@example(drawn=EQUAL)
 @settings(max_examples=cases(8))
 @given(drawn=streams)
 def test_spark_orders_as_the_merge_does(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
@@ -87,6 +90,7 @@ def expected_times(rows: list[Row], maximum: int | None) -> list[int | None]:
     return times
 
 
+@example(drawn=EQUAL, maximum=1)
 @settings(max_examples=cases(8))
 @given(drawn=streams, maximum=st.sampled_from([None, 0, 1, 5, 700]))
 def test_moved_timestamps_begin_with_the_replay(spark: SparkSession, drawn: Drawn, maximum: int | None) -> None:
