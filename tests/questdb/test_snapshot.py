@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,25 @@ def test_what_a_server_does_in_the_middle_of_a_read(
     if action in ("squash", "truncate", "truncate and insert"):
         assert not found.equals(before)  # the files no longer hold the former rows
     check(server, name)
+
+
+@pytest.mark.parametrize("action", ["squash", "split", "truncate and insert"])
+def test_what_a_server_does_in_the_middle_of_a_batch(
+    server: Server, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """[QDB-BA-3]: the rows are those from before, or the read is refused. Columns of one width have no other proof."""
+    name = create_rows(server)
+    table = open_table(server.database / name)
+    before = table.to_arrow(["x", "ts"])
+
+    def act() -> None:
+        server.run(name, *(statement.format(name=name, late=late(name)) for statement in ACTIONS[action]))
+
+    read = in_the_middle(monkeypatch, act)
+    reader = table.to_batches(["x", "ts"])
+    with suppress(TableChangedError):
+        assert reader.read_all().to_pylist() == before.to_pylist()
+    assert read[0] == "x"
 
 
 def test_a_squash_is_noticed_in_the_files_it_overwrites(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
