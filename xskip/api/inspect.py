@@ -176,8 +176,8 @@ class IndexInspection(IndexUpkeep):
             usage = usage.without_values()
         measured = None
         if trial is not None:
-            asked = usage.among(str(definition) for definition, _ in snapshot.indexes)
-            measured = TrialRun(engine, source).run(operands_to_measure(snapshot, asked), trial)
+            current = usage.among(str(definition) for definition, _ in snapshot.indexes)
+            measured = TrialRun(engine, source).run(operands_to_measure(snapshot, current), trial)
         return replace(advise(snapshot, source.root, usage, measured), _apply=partial(apply_advice, self))
 
 

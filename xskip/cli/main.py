@@ -99,14 +99,14 @@ def _wants_json(words: Sequence[str]) -> bool:
     """Return whether the words of a command ask for JSON, also if they are not valid."""
     # --format is the form of the output of list, and the format of the data files of all other commands
     names = ("--output", "--format") if words[:1] == ["list"] else ("--output",)
-    asked = {"--json", *(f"{name}=json" for name in names)}
-    return not asked.isdisjoint(words) or any((name, "json") in pairwise(words) for name in names)
+    flags = {"--json", *(f"{name}=json" for name in names)}
+    return not flags.isdisjoint(words) or any((name, "json") in pairwise(words) for name in names)
 
 
 def _show_error(error: XskipError, *, as_json: bool) -> None:
     if as_json:
         parts = {name: getattr(error, name) for name in ("what", "where", "found", "expected", "hint")}
-        told = {name: in_shell_words(text) for name, text in parts.items() if text}
-        print(json.dumps({"error": {"type": type(error).__name__, **told}}, indent=1))
+        texts = {name: in_shell_words(text) for name, text in parts.items() if text}
+        print(json.dumps({"error": {"type": type(error).__name__, **texts}}, indent=1))
     else:
         print(f"xskip: {message_of(error).shell}", file=sys.stderr)

@@ -50,17 +50,19 @@ def conditions_of(
     """
     leaves = list(islice(_leaves(predicate), _MAX_LEAVES))
     reasons = {_key(leaf): part.reason for part in unused for leaf in part.subjects if not isinstance(leaf, str)}
-    asker = _Asker(catalog, reasons, frozenset(secret))
+    conditions = _ConditionSet(catalog, reasons, frozenset(secret))
     # Spark adds the test for NULL to each other condition.
-    tested = {column for leaf, _ in leaves if not isinstance(leaf, IsNotNull) for column in asker.columns(leaf.operand)}
+    tested = {
+        column for leaf, _ in leaves if not isinstance(leaf, IsNotNull) for column in conditions.columns(leaf.operand)
+    }
     for leaf, is_required in leaves:
-        if not isinstance(leaf, IsNotNull) or tested.isdisjoint(asker.columns(leaf.operand)):
-            asker.add(leaf, is_required=is_required)
-    return tuple(asker.found())
+        if not isinstance(leaf, IsNotNull) or tested.isdisjoint(conditions.columns(leaf.operand)):
+            conditions.add(leaf, is_required=is_required)
+    return tuple(conditions.found())
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Operand:
     """A condition without its kinds."""
 
     operand: str
@@ -70,18 +72,18 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
+class _ConditionSet:
     catalog: IndexCatalog
     #: Why no index answers a leaf, by the keys of leaves.
     reasons: dict[object, Reason]
     secret: frozenset[str]
-    _kinds: dict[_Asked, set[ConditionKind]] = field(default_factory=dict)
+    _kinds: dict[_Operand, set[ConditionKind]] = field(default_factory=dict)
 
     def found(self) -> Iterator[Condition]:
         """Yield the conditions."""
-        for asked, kinds in self._kinds.items():
+        for each, kinds in self._kinds.items():
             known = kinds - {"other"} or kinds
-            yield Condition(asked.operand, tuple(sorted(known)), asked.is_expression, asked.is_answered, asked.column)
+            yield Condition(each.operand, tuple(sorted(known)), each.is_expression, each.is_answered, each.column)
 
     def columns(self, operand: Operand) -> frozenset[str]:
         """Return the names of the columns in an operand."""
@@ -96,35 +98,35 @@ class _Asker:
 
     def add(self, leaf: Leaf, *, is_required: bool) -> None:
         """Add a leaf. One inside of an OR asks nothing that an index on its operand alone can decide."""
-        asked, kinds = self._asked(leaf)
-        if asked is not None:
-            self._kinds.setdefault(asked, set()).update(kinds if is_required else ("other",))
+        found, kinds = self._operand(leaf)
+        if found is not None:
+            self._kinds.setdefault(found, set()).update(kinds if is_required else ("other",))
 
-    def _asked(self, leaf: Leaf) -> tuple[_Asked | None, tuple[ConditionKind, ...]]:
+    def _operand(self, leaf: Leaf) -> tuple[_Operand | None, tuple[ConditionKind, ...]]:
         reason, kind = self.reasons.get(_key(leaf)), _kind(leaf)
         # Other reasons are about an index that exists.
         is_answered = not isinstance(reason, MissingIndex | UnansweredCondition)
         match leaf.operand:
             case Column(path) | Cast(Column(path)) if not self.catalog.is_partition(path):
                 if reason is None or not is_answered:
-                    return _Asked(self.catalog.name(path), is_answered=is_answered), (kind,)
+                    return _Operand(self.catalog.name(path), is_answered=is_answered), (kind,)
             case Elements(column=Column(path)) if not self.catalog.is_partition(path):
                 if reason is None or not is_answered:
-                    return _Asked(self.catalog.name(path), is_answered=is_answered), ("other",)
+                    return _Operand(self.catalog.name(path), is_answered=is_answered), ("other",)
             case Computed(column=Column(path), shape=shape, form=form) if not self.catalog.is_partition(path):
                 if shape.direction:  # bounds of the column answer it
                     kinds = _of_monotone(kind, shape.direction)
                     if reason is None or not is_answered:
-                        return _Asked(self.catalog.name(path), is_answered=is_answered), kinds
+                        return _Operand(self.catalog.name(path), is_answered=is_answered), kinds
                 elif not is_answered:
-                    found = self._of_expression(form) or _Asked(self.catalog.name(path))
+                    found = self._of_expression(form) or _Operand(self.catalog.name(path))
                     return found, (kind if found.is_expression else "other",)
             case Derived(form):
-                asked = self._of_expression(form)
-                return asked, (kind if asked and asked.is_expression else "other",)
+                expression = self._of_expression(form)
+                return expression, (kind if expression and expression.is_expression else "other",)
         return None, ()
 
-    def _of_expression(self, form: Form | None) -> _Asked | None:
+    def _of_expression(self, form: Form | None) -> _Operand | None:
         """Return the expression as an operand, or None if it has an index or no text."""
         if form is None or not form.columns or self.catalog.on_expression(form):
             return None
@@ -132,11 +134,11 @@ class _Asker:
         if sql is None or any(self.catalog.is_partition(path[:1]) for path in form.columns):
             return None
         if not sql.has_values:
-            return _Asked(sql.text, is_expression=True)
+            return _Operand(sql.text, is_expression=True)
         column = join_path(form.columns[0])
         if self._is_secret(form):
-            return _Asked(column)
-        return _Asked(sql.text, is_expression=True, column=column)
+            return _Operand(column)
+        return _Operand(sql.text, is_expression=True, column=column)
 
     def _is_secret(self, form: Form) -> bool:
         names = (".".join(path[: end + 1]).lower() for path in form.columns for end in range(len(path)))

@@ -14,7 +14,7 @@ from xskip.inspection.candidates import Candidate, Operand, Trial, share_of, spr
 from xskip.metadata.table import index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice
-from xskip.results.advice_texts import AskedOperand, cost_text, index_to_add, index_to_measure, order_of_data
+from xskip.results.advice_texts import OperandConditions, cost_text, index_to_add, index_to_measure, order_of_data
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
 __all__ = [
@@ -44,8 +44,8 @@ Uses = Mapping[tuple[ConditionKind, ...], ConditionUsage]
 
 def operands_to_measure(snapshot: Snapshot, usage: DatasetUsage) -> dict[Operand, frozenset[ConditionKind]]:
     """Return the operands that a trial measures, with the kinds of their conditions."""
-    asked = _without_index(snapshot, usage, with_useless=True)
-    found = {operand: frozenset(kind for kinds in uses for kind in kinds) for operand, uses in asked}
+    unanswered = _without_index(snapshot, usage, with_useless=True)
+    found = {operand: frozenset(kind for kinds in uses for kind in kinds) for operand, uses in unanswered}
     found = {operand: kinds for operand, kinds in found.items() if not kinds.isdisjoint(_MEASURED)}
     for column, uses in columns_of_rewrites(usage):
         kinds = found.get((column, False), frozenset[ConditionKind]())
@@ -80,9 +80,9 @@ class Proposals:
         return max(found, key=lambda each: each.saved_bytes or 0.0, default=None)
 
     def _unmeasured(self, operand: Operand, uses: Uses, *, can_measure: bool) -> Advice:
-        asked = self._asked(operand, uses)
-        text = index_to_measure(asked, self.usage, can_measure=can_measure)
-        return Advice("add", operand[0], text, is_expression=operand[1], scans=asked.scans)
+        conditions = self._conditions(operand, uses)
+        text = index_to_measure(conditions, self.usage, can_measure=can_measure)
+        return Advice("add", operand[0], text, is_expression=operand[1], scans=conditions.scans)
 
     def _measured(self, operand: Operand, uses: Uses, candidates: tuple[Candidate, ...]) -> Iterator[Advice]:
         column, is_expression = operand
@@ -97,13 +97,17 @@ class Proposals:
         saved, files = chosen.saved(uses), self.snapshot.rows
         cost_bytes = round(chosen.bytes_per_file * files)
         seconds = None if chosen.seconds_per_file is None else chosen.seconds_per_file * files
-        index, asked = index_text((chosen.index_type, (column,))), self._asked(operand, uses)
+        index, conditions = index_text((chosen.index_type, (column,))), self._conditions(operand, uses)
         read_files = 0 if self.trial is None else self.trial.files
         text = index_to_add(
-            index, asked, self.usage, (saved / read, saved / self.days), (read_files, cost_text(cost_bytes, seconds))
+            index,
+            conditions,
+            self.usage,
+            (saved / read, saved / self.days),
+            (read_files, cost_text(cost_bytes, seconds)),
         )
         yield Advice(
-            "add", index, text, index, is_expression, asked.scans, saved / read, saved, self.per_day(saved),
+            "add", index, text, index, is_expression, conditions.scans, saved / read, saved, self.per_day(saved),
             cost_bytes, seconds,
         )  # fmt: skip
 
@@ -130,8 +134,8 @@ class Proposals:
             return None
         every = {**others, **answered}
         means = tuple(_mean(shares, answered, others) for shares in (rivals, then))
-        asked, signs = self._asked(operand, {(): total}), {kind for each in every for kind in each}
-        text = order_of_data(asked, signs, (means[0], means[1]), saved / self.days, self.usage)
+        conditions, signs = self._conditions(operand, {(): total}), {kind for each in every for kind in each}
+        text = order_of_data(conditions, signs, (means[0], means[1]), saved / self.days, self.usage)
         return Advice(
             "order", operand[0], text, None, operand[1], total.scans, saved / total.kept_bytes, saved,
             self.per_day(saved),
@@ -207,12 +211,14 @@ class Proposals:
         """Return a number of bytes for a day of the history; None without one."""
         return None if self.usage.days_recorded is None else count / self.usage.days_recorded
 
-    def _asked(self, operand: Operand, uses: Uses) -> AskedOperand:
+    def _conditions(self, operand: Operand, uses: Uses) -> OperandConditions:
         total = _sum(uses)
         has_index = any(d.columns == (operand[0],) for d, _ in self.snapshot.indexes)
         is_key = all(not set(kinds).isdisjoint(KEYS) for kinds in uses if kinds)
         bytes_read = total.kept_bytes / self.days
-        return AskedOperand(operand[0], total.scans, self.usage.scans, bytes_read, has_index, is_key and () not in uses)
+        return OperandConditions(
+            operand[0], total.scans, self.usage.scans, bytes_read, has_index, is_key and () not in uses
+        )
 
 
 def _without_index(snapshot: Snapshot, usage: DatasetUsage, *, with_useless: bool) -> Iterator[tuple[Operand, Uses]]:

@@ -10,8 +10,8 @@ from xskip.results.index_usage import ConditionKind, DatasetUsage, IndexUsage
 from xskip.results.render import days_text, human_bytes, percentage
 
 __all__ = [
-    "AskedOperand",
     "ColumnNeeds",
+    "OperandConditions",
     "RewriteFigures",
     "cost_text",
     "index_for_rewrites",
@@ -37,7 +37,7 @@ _LACKS = {True: "numbers of NULLs", False: "bounds"}
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOperand:
+class OperandConditions:
     """The conditions of queries on a column or expression that no index answers."""
 
     operand: str
@@ -112,37 +112,47 @@ def use_text(use: IndexUsage, usage: DatasetUsage) -> str:
     return f"ruled out no file in {use.scans:,} scans of {period_text(usage)}" if use.scans else ""
 
 
-def index_to_measure(asked: AskedOperand, usage: DatasetUsage, *, can_measure: bool) -> str:
+def index_to_measure(conditions: OperandConditions, usage: DatasetUsage, *, can_measure: bool) -> str:
     """Return the advice to add an index of a type that nothing has measured."""
-    sentence = f"{_asked(asked, usage)}, and read {bytes_text(asked.bytes, usage)}"
+    sentence = f"{_conditions_text(conditions, usage)}, and read {bytes_text(conditions.bytes, usage)}"
     if not can_measure:
-        return f"add an index on {asked.operand}: {sentence}"
+        return f"add an index on {conditions.operand}: {sentence}"
     trial = Phrase("advise(trial=32)", "xskip advise --trial 32")
-    return Words("{}: {}; {} measures which type of index helps", f"add an index on {asked.operand}", sentence, trial)
+    return Words(
+        "{}: {}; {} measures which type of index helps", f"add an index on {conditions.operand}", sentence, trial
+    )
 
 
 def index_to_add(
-    index: str, asked: AskedOperand, usage: DatasetUsage, saved: tuple[float, float], measured: tuple[int, str]
+    index: str,
+    conditions: OperandConditions,
+    usage: DatasetUsage,
+    saved: tuple[float, float],
+    measured: tuple[int, str],
 ) -> str:
     """Return the advice to add an index that saves a share and bytes, with the size of the trial and the cost."""
     share, count = saved
     files, cost = measured
     return (
-        f"add {index}: {_asked(asked, usage)}; in a trial of {files:,} files it rules out "
+        f"add {index}: {_conditions_text(conditions, usage)}; in a trial of {files:,} files it rules out "
         f"{percentage(share, 1, 0)} of the bytes that they read, {bytes_text(count, usage)}"
         + (f"; {cost}" if cost else "")
     )
 
 
 def order_of_data(
-    asked: AskedOperand, kinds: Collection[ConditionKind], shares: Sequence[float], saved: float, usage: DatasetUsage
+    conditions: OperandConditions,
+    kinds: Collection[ConditionKind],
+    shares: Sequence[float],
+    saved: float,
+    usage: DatasetUsage,
 ) -> str:
     """Return the advice to write data in an order; ``shares`` are those that bounds rule out now and then."""
     now, then = shares
     signs = " and ".join(_SIGNS[kind] for kind in _SIGNS if kind in kinds)
     return (
-        f"write the data ordered by {asked.operand}: for {asked.scans:,} of {asked.all_scans:,} scans of "
-        f"{period_text(usage)}, with conditions {signs}, an index rules out {percentage(now, 1, 0)} of the files in "
+        f"write the data ordered by {conditions.operand}: for {conditions.scans:,} of {conditions.all_scans:,} scans "
+        f"of {period_text(usage)}, with conditions {signs}, an index rules out {percentage(now, 1, 0)} of the files in "
         f"the present layout and {percentage(then, 1, 0)} in this order; less what other indexes no longer rule out, "
         f"this saves {bytes_text(saved, usage)}"
     )
@@ -176,10 +186,11 @@ def _needs_text(needs: ColumnNeeds, usage: DatasetUsage) -> str:
     return f"{needs.scans:,} scans of {period_text(usage)} {text}"
 
 
-def _asked(asked: AskedOperand, usage: DatasetUsage) -> str:
-    why = "for which its index rules out no file" if asked.has_index else "which no index answers"
-    scans = f"{asked.scans:,} of {asked.all_scans:,} scans of {period_text(usage)}"
-    return f"{scans} {'compare keys of joins with' if asked.is_key else 'have a condition on'} {asked.operand}, {why}"
+def _conditions_text(conditions: OperandConditions, usage: DatasetUsage) -> str:
+    why = "for which its index rules out no file" if conditions.has_index else "which no index answers"
+    scans = f"{conditions.scans:,} of {conditions.all_scans:,} scans of {period_text(usage)}"
+    what = "compare keys of joins with" if conditions.is_key else "have a condition on"
+    return f"{scans} {what} {conditions.operand}, {why}"
 
 
 def _duration(seconds: float) -> str:
