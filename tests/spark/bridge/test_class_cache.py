@@ -92,10 +92,11 @@ def test_a_damaged_jar_is_compiled_anew(spark: SparkSession, folder: Path, caplo
     assert classes_in(jar) == classes_in(known)
 
 
-def classes_in(path: Path) -> dict[str, int]:
-    """Return the checksums of the files in a jar."""
+def classes_in(path: Path) -> set[str]:
+    """Return the names of the files in a jar, whose checksums are right."""
     with zipfile.ZipFile(path) as jar:
-        return {entry.filename: entry.CRC for entry in jar.infolist()}
+        assert jar.testzip() is None
+        return set(jar.namelist())
 
 
 @pytest.mark.parametrize("can_read", [True, False])
