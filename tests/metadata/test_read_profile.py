@@ -257,6 +257,13 @@ def test_rebase_mode_exception_reads_as_corrected() -> None:
     assert len(list(differences(one, legacy))) == 1
 
 
+def test_a_value_with_a_repeated_word_is_a_value_of_its_own() -> None:
+    """[PRU-RD-2] Only the values of two sessions with the former default are joined."""
+    key = "spark.sql.columnNameOfCorruptRecord"
+    one, two = (ReadProfile.of("csv", {}, {key: name}) for name in ("a", "a and a"))
+    assert len(list(differences(one, two))) == 1
+
+
 def test_case_sensitivity_is_part_of_a_reading() -> None:
     """[SND-29] [PRU-RD-2]"""
     built = ReadProfile.of("parquet", {}, {})

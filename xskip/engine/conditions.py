@@ -63,7 +63,7 @@ def conditions_of(
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A condition without its kinds."""
+    """A column or expression that conditions are on, and whether an index answers them."""
 
     operand: str
     is_expression: bool = False

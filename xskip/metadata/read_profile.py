@@ -323,6 +323,8 @@ def _without_exceptions(value: str) -> str:
 
     EXCEPTION fails on old dates and reads all other dates as CORRECTED does. The hook joins the values of two sessions.
     """
+    if "EXCEPTION" not in value:
+        return value
     return " and ".join(dict.fromkeys(value.replace("EXCEPTION", "CORRECTED").split(" and ")))
 
 

@@ -28,8 +28,10 @@ _CANCELLATIONS = ("SPARK_JOB_CANCELLED",)
 #: The message of such a job on Spark 3.5, which has no class for it.
 _CANCELLED_JOB = re.compile(r"Job \d+ cancelled\b")
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
-#: What the hook's own readers write (io.xskip.common.ReadFailures), and what Parquet's writes on Spark 3.5.
-_PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): |RuntimeException: (.+?) is not a Parquet file\.")
+#: What the hook's own readers write (io.xskip.common.ReadFailures).
+_PATH_OF_READER = re.compile(r"xskip cannot read the file (.+?): ")
+#: What Parquet's reader writes, to which Spark 3.5 adds no path.
+_PATH_OF_PARQUET = re.compile(r"RuntimeException: (.+?) is not a Parquet file\.")
 #: What readers throw at damaged bytes that they do not expect; the exceptions say nothing of the file.
 _OF_DAMAGE = re.compile(
     r"java\.(lang\.(NullPointer|NegativeArraySize|(Array)?IndexOutOfBounds)|io\.EOF|nio\.BufferUnderflow)Exception\b"
@@ -51,10 +53,12 @@ def what_failed(error: Exception) -> dict[str, str]:
 
     The keys are arguments of an :class:`~xskip.errors.XskipError`; without a file there is no ``where``.
     """
-    match, own = (pattern.search(str(error)) for pattern in (_PATH_IN_ERROR, _PATH_OF_READER))
+    text = str(error)
+    match = _PATH_IN_ERROR.search(text)
+    plain = _PATH_OF_READER.search(text) or _PATH_OF_PARQUET.search(text)
     hint = Words("repair or remove the file, or build with {}", Option("on_error", "skip"))
     found = {"found": first_line(error), "hint": hint}
-    place = unquote(match[1]) if match else own[own.lastindex or 0] if own else ""
+    place = unquote(match[1]) if match else plain[1] if plain else ""
     if not place:
         return found
     if _OF_DAMAGE.match(found["found"]):
