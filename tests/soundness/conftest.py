@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,11 +10,7 @@ _PUSHDOWN = ("parquet", "orc", "csv", "json", "avro")
 
 
 @pytest.fixture(autouse=True)
-def _plain_spark(spark: SparkSession) -> Iterator[None]:
+def _plain_spark(spark: SparkSession, interpreted: None) -> None:
     for fmt in _PUSHDOWN:
         spark.conf.set(f"spark.sql.{fmt}.filterPushdown{'.enabled' if fmt in ('csv', 'json', 'avro') else ''}", "false")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield
-    spark.conf.unset("spark.sql.codegen.factoryMode")  # Spark's own catalogue needs it
