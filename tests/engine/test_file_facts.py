@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from xskip.engine.column_facts import column_facts
 from xskip.engine.decision import Evidence
-from xskip.engine.file_facts import column_facts, file_facts, predicate_facts
+from xskip.engine.file_facts import file_facts, predicate_facts
 from xskip.engine.ports import NoFunctions
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
@@ -117,11 +118,11 @@ def test_states_of_bounds(
     )
     counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
     assert counted.rows.to_pylist() == [-1 if rows is None else rows]
-    (facts,) = column_facts([Column(("a",), kind)], evidence, snapshot, counted)
+    (facts,) = column_facts([Column(("a",), kind)], evidence, snapshot, counted.left, counted.rows)
     assert facts.nulls.to_pylist() == [-1 if nulls is None else nulls]
     assert (*facts.low.states, *facts.high.states) == states
     assert facts.to_bytes()[:9] == Answer.integers(facts.nulls.to_numpy())
-    (other,) = column_facts([Column(("b",), kind)], evidence, snapshot, counted)
+    (other,) = column_facts([Column(("b",), kind)], evidence, snapshot, counted.left, counted.rows)
     assert (other.nulls.to_pylist(), other.low.states, other.high.states) == ([-1], b"\x02", b"\x02")
 
 
@@ -138,7 +139,7 @@ def test_facts_are_about_the_files_that_are_left() -> None:
         [True, False, True],
         [2, 4, 6],
     )
-    (column,) = column_facts([A], evidence, snapshot, facts)
+    (column,) = column_facts([A], evidence, snapshot, facts.left, facts.rows)
     assert column.nulls.to_pylist() == [0, 1, 0]
     assert np.frombuffer(column.low.numbers, "<i8").tolist() == [6, 4, 7]
 

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask
 from xskip.engine.bounded_map import BoundedMap
+from xskip.engine.column_facts import column_facts
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
-from xskip.engine.file_facts import FileFacts, column_facts, file_facts, predicate_facts
+from xskip.engine.file_facts import FileFacts, file_facts, predicate_facts
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.rewrite_needs import RewriteNeeds, by_keys, needs_of
@@ -222,7 +223,7 @@ class Engine:
             with_conditions = catalog.has_conditions
             decoded = self._platform.decode(conditions, functions, with_conditions=with_conditions)
             facts = file_facts(decoded, evidence, snapshot, skip)
-            columns = column_facts(request.facts.columns, evidence, snapshot, facts)
+            columns = column_facts(request.facts.columns, evidence, snapshot, facts.left, facts.rows)
             predicates = [
                 self._platform.decode([predicate], functions, with_conditions=with_conditions)
                 for predicate in request.facts.predicates

@@ -47,6 +47,7 @@ __all__ = ["IndexCatalog", "translate", "without_columns"]
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
 #: The index types whose metadata have the least and the greatest value, the smallest metadata first.
 _WITH_BOUNDS = ("minmax", "valuelist")
+_WITH_VALUES = ("valuelist",)
 #: The index types of the metadata format. For other index types, only a commit record states the column types.
 _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
@@ -106,10 +107,18 @@ class IndexCatalog:
 
     def bounds_of(self, column: Column) -> IndexKey | None:
         """Return the index with the least and the greatest value of a column of the files, or None."""
+        return self._index_of(column, _WITH_BOUNDS)
+
+    def values_of(self, column: Column) -> IndexKey | None:
+        """Return the index with the distinct values of a column of the files, or None."""
+        return self._index_of(column, _WITH_VALUES)
+
+    def _index_of(self, column: Column, names: tuple[str, ...]) -> IndexKey | None:
+        """Return the index on a column of the files that has the first of some names, or None."""
         if self.is_partition(column.path[:1]):
             return None
         of_type = [d for d, s in self.on_column(self.name(column.path)) if _same_type(column, (d, s), self)]
-        return next((d.key for name in _WITH_BOUNDS for d in of_type if d.name == name), None)
+        return next((d.key for name in names for d in of_type if d.name == name), None)
 
     def on_expression(self, form: Form | None) -> list[_Described]:
         """Return the indexes on an expression that were built with the query's settings.
