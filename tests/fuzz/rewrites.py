@@ -44,6 +44,8 @@ def planned_by_metadata(copies: Copies, kinds: Sequence[str], trees: Sequence[Tr
     """Compare queries with predicates, and of all rows, with those of plain files; joins have the last two copies."""
     random = Random(repr(trees))
     kind = kinds[-1]
+    if not trees:
+        return
     try:
         plain, indexed, other = copies.read(PLAIN), copies.read(kind), copies.read(kinds[-2])
     except REFUSALS:
