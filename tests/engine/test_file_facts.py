@@ -18,19 +18,26 @@ from xskip.engine.ports import NoFunctions
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.predicate import Constant, IsNull, Predicate
-from xskip.indexes import MinMax
+from xskip.indexes import MinMax, ValueList
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
+from xskip.protocol.request import FactsRequest
 from xskip.pruning.clause_translation import IndexCatalog
 from xskip.types.datatypes import arrow_type
 
 A = Column(("a",), "int")
 DEFINITION = IndexDefinition("minmax", ("a",), types=("int",))
 STORAGE = MinMax("a").storage(["int"])
+LISTS = IndexDefinition("valuelist", ("a",), types=("int",))
+
+
+def _of(column: Column, *needs: str) -> FactsRequest:
+    """Return a question about a column."""
+    return FactsRequest((), (column,), needs=(needs,))
 
 
 class Files:
@@ -47,6 +54,7 @@ class Files:
         )
         rows, nulls = (pa.array([each[i] for each in files], pa.int64()) for i in (1, 2))
         self.recorded = FileCounts(rows, {"a": nulls})
+        self.rows = len(files)
 
     def counts(self) -> FileCounts:
         return self.recorded
@@ -118,12 +126,66 @@ def test_states_of_bounds(
     )
     counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
     assert counted.rows.to_pylist() == [-1 if rows is None else rows]
-    (facts,) = column_facts([Column(("a",), kind)], evidence, snapshot, counted.left, counted.rows)
+    (facts,) = column_facts(_of(Column(("a",), kind)), evidence, snapshot, counted.left, counted.rows)
     assert facts.nulls.to_pylist() == [-1 if nulls is None else nulls]
     assert (*facts.low.states, *facts.high.states) == states
     assert facts.to_bytes()[:9] == Answer.integers(facts.nulls.to_numpy())
-    (other,) = column_facts([Column(("b",), kind)], evidence, snapshot, counted.left, counted.rows)
+    (other,) = column_facts(_of(Column(("b",), kind)), evidence, snapshot, counted.left, counted.rows)
     assert (other.nulls.to_pylist(), other.low.states, other.high.states) == ([-1], b"\x02", b"\x02")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "values", "state", "distinct"),
+    [
+        ((1, 9), [9, 1, 4], 0, 3),
+        ((1, 9), None, 0, -1),
+        # contradictions
+        ((1, 9), [0, 9], 2, -1),
+        ((1, 9), [1, 10], 2, -1),
+        ((1, 9), [], 2, -1),
+        ((1, 9), [1, None], 0, -1),
+        # nothing is known of bounds, or no row has a value
+        (None, [1, 9], 2, -1),
+        ((None, None), [], 1, -1),
+    ],
+)
+def test_distinct_values(
+    bounds: tuple[int | None, int | None] | None, values: list[int] | None, state: int, distinct: int
+) -> None:
+    """[PLN-JB-7] [JVM-AN-4] [JVM-RQ-6]"""
+    files = Files((bounds, 3, 3 if bounds == (None, None) else 0))
+    storage = ValueList("a").storage(["int"])
+    files.table.indexes[LISTS.key] = IndexColumn(LISTS, storage, pa.array([values], pa.list_(pa.int32())))  # type: ignore[index]
+    snapshot = cast(Snapshot, files)
+    catalog = IndexCatalog(((DEFINITION, STORAGE), (LISTS, storage)))
+    evidence = Evidence(
+        Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
+    )
+    rows = pa.array([3])
+    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, None, rows)
+    assert (facts.low.states[0], facts.distinct.to_pylist()) == (state, [distinct])
+    assert np.frombuffer(facts.values.numbers, "<i8").tolist() == (values if distinct >= 0 else [])
+    (others,) = column_facts(_of(A, "bounds"), evidence, snapshot, None, rows)
+    assert others.distinct.to_pylist() == [-1]
+
+
+def test_answers_have_no_long_lists() -> None:
+    """[PLN-JB-7] The limit is for the files that are left together."""
+    files = Files(((0, 9_999), 10_000, 0), ((0, 0), 1, 0))
+    storage, lists = ValueList("a").storage(["int"]), pa.array([list(range(10_000)), [0]], pa.list_(pa.int32()))
+    files.table.indexes[LISTS.key] = IndexColumn(LISTS, storage, lists)  # type: ignore[index]
+    snapshot = cast(Snapshot, files)
+    catalog = IndexCatalog(((DEFINITION, STORAGE), (LISTS, storage)))
+    evidence = Evidence(
+        Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
+    )
+    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, None, pa.array([10_000, 1]))
+    assert facts.distinct.to_pylist() == [-1, -1]
+    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, pa.array([0]), pa.array([10_000]))
+    assert facts.distinct.to_pylist() == [10_000]
+    files.rows = 10_001  # an index of so many files
+    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, pa.array([0]), pa.array([10_000]))
+    assert facts.distinct.to_pylist() == [-1]
 
 
 def test_facts_are_about_the_files_that_are_left() -> None:
@@ -139,7 +201,7 @@ def test_facts_are_about_the_files_that_are_left() -> None:
         [True, False, True],
         [2, 4, 6],
     )
-    (column,) = column_facts([A], evidence, snapshot, facts.left, facts.rows)
+    (column,) = column_facts(_of(A), evidence, snapshot, facts.left, facts.rows)
     assert column.nulls.to_pylist() == [0, 1, 0]
     assert np.frombuffer(column.low.numbers, "<i8").tolist() == [6, 4, 7]
 

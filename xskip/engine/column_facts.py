@@ -1,9 +1,8 @@
-"""Facts of columns in files, for planners: bounds and NULLs."""
+"""Facts of columns in files, for planners: bounds, NULLs and distinct values."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,17 +15,24 @@ from xskip.engine.decision import Evidence
 from xskip.expressions.operands import Column
 from xskip.indexes.file_bounds import bounds_of_files
 from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer
 from xskip.protocol.packed_values import Packed, pack
+from xskip.protocol.request import FactsRequest
 from xskip.types.datatypes import arrow_type
-from xskip.types.masks import to_mask
+from xskip.types.masks import from_mask, to_mask
 from xskip.types.sort_keys import sort_key
 
 __all__ = ["ColumnFacts", "column_facts", "files_left"]
 
 _UNKNOWN = -1
+#: The need for which distinct values serve, beside bounds.
+_PARTNER = "partner"
+#: The most files of an index whose lists are loaded: those of more files cost time, and bounds serve, too.
+_MAX_FILES_OF_LISTS = 10_000
+#: The most distinct values of a column in an answer, of all files together.
+_MAX_VALUES = 10_000
 _Files = TypeVar("_Files", MetadataTable, FileCounts)
 #: The states of a bound [JVM-AN-4]: a row has it, no row has a value, nothing is known, no row need have it.
 _VALUE, _NO_VALUE, _NOTHING, _LOOSE = range(4)
@@ -40,16 +46,22 @@ class ColumnFacts:
     nulls: pa.Array
     low: Packed
     high: Packed
+    #: int64, without nulls: the number of distinct values of each file; -1 if the values are unknown.
+    distinct: pa.Array
+    #: The distinct values of each file where they are known, in the order of the files.
+    values: Packed
 
     def to_bytes(self) -> bytes:
         """Return the column's part of the section."""
-        return b"".join((Answer.integers(self.nulls.to_numpy()), *map(_bounds_bytes, (self.low, self.high))))
+        nulls, distinct = (Answer.integers(each.to_numpy()) for each in (self.nulls, self.distinct))
+        low, high, values = map(_packed_bytes, (self.low, self.high, self.values))
+        return b"".join((nulls, low, high, distinct, values))
 
 
-def _bounds_bytes(side: Packed) -> bytes:
-    states = Answer.integers(np.frombuffer(side.states, np.uint8).astype(np.int64))
-    numbers = Answer.integers(np.frombuffer(side.numbers, "<i8"))
-    return b"".join((states, numbers, struct.pack("<q", len(side.data)), side.data))
+def _packed_bytes(packed: Packed) -> bytes:
+    states = Answer.integers(np.frombuffer(packed.states, np.uint8).astype(np.int64))
+    numbers = Answer.integers(np.frombuffer(packed.numbers, "<i8"))
+    return b"".join((states, numbers, struct.pack("<q", len(packed.data)), packed.data))
 
 
 def files_left(files: _Files, left: pa.Array | None) -> _Files:
@@ -58,36 +70,79 @@ def files_left(files: _Files, left: pa.Array | None) -> _Files:
 
 
 def column_facts(
-    columns: Iterable[Column], evidence: Evidence, snapshot: Snapshot, left: pa.Array | None, rows: pa.Array
+    request: FactsRequest, evidence: Evidence, snapshot: Snapshot, left: pa.Array | None, rows: pa.Array
 ) -> tuple[ColumnFacts, ...]:
-    """Return the bounds and the numbers of NULLs of columns in the files that are left."""
+    """Return the bounds, the numbers of NULLs and the distinct values of columns in the files that are left.
+
+    Only a ``partner`` needs the values [JVM-RQ-6].
+    """
     catalog, counts = evidence.selection.catalog, files_left(snapshot.counts(), left).plausible()
+
+    def values_in(key: IndexKey | None) -> pa.Array | None:
+        table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
+        index = next(iter(files_left(table, left).indexes.values()), None)
+        return None if index is None else index.values
+
     found = []
-    for column in columns:
+    all_needs = request.needs or ((),) * len(request.columns)
+    for column, needs in zip(request.columns, all_needs, strict=True):
         name = catalog.counted_column(column)
         known = None if name is None else counts.nulls.get(name)
         nulls = pa.array(np.full(len(rows), _UNKNOWN)) if known is None else pc.fill_null(known, _UNKNOWN)
-        key = catalog.bounds_of(column)
-        table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
-        found.append(_of_column(column, files_left(table, left), nulls, rows))
+        bounds = _Bounds.of(column, values_in(catalog.bounds_of(column)), nulls, rows)
+        has_lists = _PARTNER in needs and snapshot.rows <= _MAX_FILES_OF_LISTS
+        found.append(bounds.facts(nulls, values_in(catalog.values_of(column)) if has_lists else None))
     return tuple(found)
 
 
-def _of_column(column: Column, table: MetadataTable, nulls: pa.Array, rows: pa.Array) -> ColumnFacts:
-    index = next(iter(table.indexes.values()), None)
-    if index is None:
-        nothing = Packed(bytes([_NOTHING]) * len(rows), bytes(8 * len(rows)), b"")
-        return ColumnFacts(nulls, nothing, nothing)
-    if pa.types.is_struct(index.values.type):
-        low, high = (pc.struct_field(index.values, side).cast(arrow_type(column.type)) for side in (0, 1))
-    else:
-        low, high = bounds_of_files(index.values)
-    states = _states(index.values, low, high)
-    # rows without NULL have values, and NULLs have none: counts and bounds can contradict each other
-    is_filled = pc.less(nulls, rows)
-    are_counted = to_mask(pc.and_(pc.greater_equal(nulls, 0), pc.greater_equal(rows, 0)))
-    states[are_counted & (to_mask(is_filled) != (states == _VALUE))] = _NOTHING
-    return ColumnFacts(nulls, _packed(low, states), _packed(high, states))
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds of a column in each file."""
+
+    low: pa.Array
+    high: pa.Array
+    states: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, column: Column, values: pa.Array | None, nulls: pa.Array, rows: pa.Array) -> _Bounds:
+        """Return the bounds in the values of an index; None for no index."""
+        kind = arrow_type(column.type)
+        if values is None:
+            return cls(pa.nulls(len(rows), kind), pa.nulls(len(rows), kind), np.full(len(rows), _NOTHING, np.uint8))
+        if pa.types.is_struct(values.type):
+            low, high = (pc.struct_field(values, side).cast(kind) for side in (0, 1))
+        else:
+            low, high = bounds_of_files(values)
+        states = _states(values, low, high)
+        # rows without NULL have values, and NULLs have none: counts and bounds can contradict each other
+        is_filled = pc.less(nulls, rows)
+        are_counted = to_mask(pc.and_(pc.greater_equal(nulls, 0), pc.greater_equal(rows, 0)))
+        states[are_counted & (to_mask(is_filled) != (states == _VALUE))] = _NOTHING
+        return cls(low, high, states)
+
+    def facts(self, nulls: pa.Array, lists: pa.Array | None) -> ColumnFacts:
+        """Return the facts of a column with these bounds, and with lists of its distinct values if there are any."""
+        sides = self.low, self.high
+        if lists is None or lists.flatten().null_count:
+            nothing = pa.array(np.full(len(self.states), _UNKNOWN))
+            low, high = (_packed(side, self.states) for side in sides)
+            return ColumnFacts(nulls, low, high, nothing, Packed(b"", b"", b""))
+        least, greatest = bounds_of_files(lists)
+        is_within = to_mask(
+            pc.and_(
+                pc.less_equal(sort_key(self.low), sort_key(least)),
+                pc.less_equal(sort_key(greatest), sort_key(self.high)),
+            )
+        )
+        # a list with a value beyond the bounds, or with none, contradicts them
+        is_wrong = to_mask(lists.is_valid()) & (self.states == _VALUE) & ~is_within
+        states = np.where(is_wrong, np.uint8(_NOTHING), self.states)
+        lists = pc.if_else(from_mask(states == _VALUE), lists, pa.scalar(None, lists.type))
+        if pc.sum(pc.list_value_length(lists), min_count=0).as_py() > _MAX_VALUES:
+            lists = pa.nulls(len(lists), lists.type)
+        distinct = pc.fill_null(pc.list_value_length(lists), _UNKNOWN).cast(pa.int64())
+        low, high = (_packed(side, states) for side in sides)
+        return ColumnFacts(nulls, low, high, distinct, pack(lists.flatten()))
 
 
 def _states(values: pa.Array, low: pa.Array, high: pa.Array) -> npt.NDArray[np.uint8]:

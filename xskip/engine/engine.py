@@ -223,7 +223,7 @@ class Engine:
             with_conditions = catalog.has_conditions
             decoded = self._platform.decode(conditions, functions, with_conditions=with_conditions)
             facts = file_facts(decoded, evidence, snapshot, skip)
-            columns = column_facts(request.facts.columns, evidence, snapshot, facts.left, facts.rows)
+            columns = column_facts(request.facts, evidence, snapshot, facts.left, facts.rows)
             predicates = [
                 self._platform.decode([predicate], functions, with_conditions=with_conditions)
                 for predicate in request.facts.predicates

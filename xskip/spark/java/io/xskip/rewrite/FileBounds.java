@@ -65,6 +65,12 @@ final class FileBounds {
     return partition >= 0 ? value(position) : facts.high(files.ordinal(position));
   }
 
+  /** Returns all values of a file but NULL in Catalyst's form, or null if they are unknown. */
+  Object[] values(int position) {
+    int ordinal = partition >= 0 ? -1 : files.ordinal(position);
+    return ordinal >= 0 ? facts.values(ordinal) : null;
+  }
+
   private Object value(int position) {
     return files.partition(position).isNullAt(partition)
         ? null

@@ -92,9 +92,7 @@ final class JoinedPair {
       BitSet left = target.left();
       for (int i = left.nextSetBit(0); i >= 0; i = left.nextSetBit(i + 1)) {
         boolean isLeft =
-            bounds.isBounded(i)
-                ? intervals.meet(bounds.low(i), bounds.high(i))
-                : !bounds.isEmpty(i); // NULL has no partner
+            bounds.isBounded(i) ? meet(intervals, bounds, i) : !bounds.isEmpty(i); // not of NULL
         if (!isLeft) {
           left.clear(i);
           isPruned = true;
@@ -105,6 +103,20 @@ final class JoinedPair {
       source.markSource();
     }
     return isPruned;
+  }
+
+  /** Returns whether a file can have a value in one of the intervals. */
+  private static boolean meet(KeyIntervals intervals, FileBounds bounds, int position) {
+    Object[] values = bounds.values(position);
+    if (values == null) {
+      return intervals.meet(bounds.low(position), bounds.high(position));
+    }
+    for (Object value : values) {
+      if (intervals.meet(value, value)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Returns the intervals of a column that the files of the other relation leave to it. */
@@ -120,24 +132,61 @@ final class JoinedPair {
       }
     }
     for (int i = source.left().nextSetBit(0); i >= 0; i = source.left().nextSetBit(i + 1)) {
-      KeyIntervals.Interval interval = intervals.interval();
-      boolean hasValues = true;
-      for (int c = 0; c < ofColumn.size(); c++) {
-        JoinComparison comparison = (JoinComparison) ofColumn.get(c);
-        FileBounds known = (FileBounds) bounds.get(c);
-        hasValues &= !known.isEmpty(i);
-        if (known.isBounded(i) && comparison.isAtLeast) {
-          interval.startFrom(known.low(i));
+      Object[] equal = equalValues(ofColumn, bounds, i);
+      if (equal == null) {
+        addInterval(intervals, ofColumn, bounds, i, null);
+      } else {
+        for (Object value : equal) {
+          addInterval(intervals, ofColumn, bounds, i, value);
         }
-        if (known.isBounded(i) && comparison.isAtMost) {
-          interval.endAt(known.high(i));
-        }
-      }
-      if (hasValues) {
-        intervals.add(interval);
       }
     }
     intervals.sort();
     return intervals;
+  }
+
+  /** Returns the known values of a column that is equal, in a file; null if there are none. */
+  private static Object[] equalValues(
+      List<JoinComparison> comparisons, List<FileBounds> bounds, int position) {
+    for (int c = 0; c < comparisons.size(); c++) {
+      JoinComparison comparison = (JoinComparison) comparisons.get(c);
+      Object[] values = ((FileBounds) bounds.get(c)).values(position);
+      if (comparison.isAtLeast && comparison.isAtMost && values != null) {
+        return values;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Adds the interval of a file, unless one of the columns has no value but NULL in it.
+   *
+   * @param value the value to which the interval is narrowed, or null
+   */
+  private static void addInterval(
+      KeyIntervals intervals,
+      List<JoinComparison> comparisons,
+      List<FileBounds> bounds,
+      int position,
+      Object value) {
+    KeyIntervals.Interval interval = intervals.interval();
+    if (value != null) {
+      interval.startFrom(value);
+      interval.endAt(value);
+    }
+    for (int c = 0; c < comparisons.size(); c++) {
+      JoinComparison comparison = (JoinComparison) comparisons.get(c);
+      FileBounds known = (FileBounds) bounds.get(c);
+      if (known.isEmpty(position)) {
+        return;
+      }
+      if (known.isBounded(position) && comparison.isAtLeast) {
+        interval.startFrom(known.low(position));
+      }
+      if (known.isBounded(position) && comparison.isAtMost) {
+        interval.endAt(known.high(position));
+      }
+    }
+    intervals.add(interval);
   }
 }

@@ -3,6 +3,7 @@ package io.xskip.snapshot;
 import io.xskip.catalyst.PackedValues;
 import io.xskip.protocol.PackedIntegers;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import org.apache.spark.sql.types.DataType;
 
 /** What an answer says of a column in the files that are left [JVM-AN-4]. */
@@ -13,8 +14,11 @@ public final class ColumnFacts {
   private static final byte LOOSE = 3;
 
   private final long[] nulls;
-  private final Bounds low;
-  private final Bounds high;
+  private final PackedColumn low;
+  private final PackedColumn high;
+
+  /** For each file its distinct values in Catalyst's form; null where they are unknown. */
+  private final Object[][] values;
 
   /**
    * Reads a column from the section of an answer.
@@ -24,16 +28,34 @@ public final class ColumnFacts {
    */
   ColumnFacts(ByteBuffer section, DataType type, int count) {
     nulls = PackedIntegers.read(section, count);
-    low = new Bounds(section, type, count);
-    high = new Bounds(section, type, count);
+    low = new PackedColumn(section, type, count);
+    high = new PackedColumn(section, type, count);
+    values = new Object[count][];
+    readValues(section, type);
   }
 
-  /** The least or the greatest value of each file. */
-  private static final class Bounds {
+  private void readValues(ByteBuffer section, DataType type) {
+    long[] numbers = PackedIntegers.read(section, values.length);
+    int total = 0;
+    for (long number : numbers) {
+      total += (int) Math.max(number, 0);
+    }
+    PackedColumn all = new PackedColumn(section, type, total);
+    int next = 0;
+    for (int i = 0; i < values.length; i++) {
+      if (numbers[i] >= 0) {
+        values[i] = Arrays.copyOfRange(all.values, next, next + (int) numbers[i]);
+        next += (int) numbers[i];
+      }
+    }
+  }
+
+  /** Values with a state each, such as the least value of each file. */
+  private static final class PackedColumn {
     private final byte[] states;
     private final Object[] values;
 
-    Bounds(ByteBuffer section, DataType type, int count) {
+    PackedColumn(ByteBuffer section, DataType type, int count) {
       long[] known = PackedIntegers.read(section, count);
       long[] numbers = PackedIntegers.read(section, count);
       byte[] bytes = new byte[(int) section.getLong()];
@@ -80,5 +102,10 @@ public final class ColumnFacts {
   /** Returns the upper bound of a file in Catalyst's form, or null without bounds. */
   public Object high(int position) {
     return high.values[position];
+  }
+
+  /** Returns all values of a file but NULL in Catalyst's form, or null if they are unknown. */
+  public Object[] values(int position) {
+    return values[position];
   }
 }
