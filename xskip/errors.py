@@ -190,7 +190,7 @@ class MetadataNotFoundError(XskipError, LookupError):
 
 
 class IndexDeletedError(MetadataNotFoundError):
-    """Error for an index that was deleted, as an overwrite of the dataset does, and whose definition is known."""
+    """Error for an index that an overwrite of the dataset has deleted, and whose definition is known."""
 
     @classmethod
     def after(cls, where: str, time: str) -> IndexDeletedError:
@@ -208,7 +208,7 @@ class IndexDeletedError(MetadataNotFoundError):
         IndexDeletedError
         """
         return cls(
-            f"the index was deleted, as an overwrite of the dataset does; its definition is of {time}", where=where,
+            f"the dataset was overwritten since {time}, or its index was deleted in another way", where=where,
             hint=Words("{}, which builds the same index again", Call("refresh")),
         )  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_no_index_is_an_error_at_once(
 
 def test_an_outdated_index(outdated: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark rules out files that the index does not know, by their partition values."""
-    with pytest.raises(NeedsSpark, match="Spark can rule out more files"):
+    with pytest.raises(NeedsSpark, match="files that are not indexed, by their partitions"):
         files(make_parser().parse_args(["files", outdated, "p = 1"]))
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     with_spark = outputs(capsys, "status", outdated, *WITH_SPARK)
@@ -338,12 +338,20 @@ def test_another_format_needs_spark(spark: SparkSession, tmp_path: Path) -> None
         status(make_parser().parse_args(["status", path]))
 
 
-def test_a_deleted_index_needs_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_the_state_of_a_deleted_index_needs_spark(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_files(spark, tmp_path / "data", "a int", {"f": [(1,)]})
     index(spark, path, [MinMax("a")])
     spark.read.schema("a int").json(spark.sparkContext.parallelize([])).write.mode("overwrite").parquet(path)
-    with pytest.raises(NeedsSpark, match="the index was deleted"):
+    with pytest.raises(NeedsSpark, match="the dataset was overwritten since"):
         status(make_parser().parse_args(["status", path]))
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", None)
+    for command in set(COMMANDS) - {"status"}:
+        assert main([command, path, *COMMANDS[command]]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("xskip: the dataset was overwritten since 20"), command
+        assert "run xskip refresh" in error
 
 
 def imported_modules(*arguments: str) -> set[str]:

@@ -23,7 +23,7 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.spark.query.spark_engine import engine_of
 
 OVERWRITTEN = (
-    r"the index was deleted, as an overwrite .* is of 20\d\d-.* UTC .*; call refresh\(\), which builds the same"
+    r"the dataset was overwritten since 20\d\d-.* UTC, or its index was deleted .*; call refresh\(\), which builds the"
 )
 GONE = r"the index is gone: this process has built or used it, .*an overwrite of the dataset deletes: mode"
 
@@ -74,13 +74,11 @@ def test_a_refresh_builds_the_index_again(
     status = made.status()
     assert (status.indexed, status.up_to_date, status.version) == (0, False, "CURRENT")
     assert "call refresh()" in str(status)
-    assert status.problem.startswith(
-        "the index was deleted, as an overwrite of the dataset does; its definition is of 20"
-    )
+    assert status.problem.startswith("the dataset was overwritten since 20")
     assert spark.read.parquet(path).filter("a > 7").count() == 1
     (scan,) = xskip.last_report(spark).scans
-    assert scan.problem.startswith("the dataset has no index any more: it was deleted, as an overwrite does; its ")
-    assert scan.problem.endswith(" UTC; call refresh(), which builds it again")
+    assert scan.problem.startswith("the dataset has no index any more: it was overwritten since 20")
+    assert scan.problem.endswith(" UTC, or its index was deleted; call refresh(), which builds it again")
     result = made.refresh()
     assert (result.rebuilt, result.added) == (True, status.missing)
     after = made.describe()
@@ -105,7 +103,7 @@ def test_a_query_right_after_an_overwrite_says_so(
     for _ in range(2):
         assert spark.read.parquet(path).filter("a > 7").count() == 1
         (scan,) = xskip.last_report(spark).scans
-        assert "deleted, as an overwrite" in scan.problem
+        assert "was overwritten since 20" in scan.problem
         assert "call refresh()" in scan.problem
         assert scan.skipped == 0
 
@@ -116,6 +114,7 @@ def test_an_index_is_ensured_after_an_overwrite(spark: SparkSession, tmp_path: P
     made.ensure([MinMax("a")])
     rewrite(spark, path)
     planned = made.ensure([MinMax("a"), NullCount("a")], dry_run=True)
+    assert "would build again" in str(planned)
     assert (planned.rebuilt, planned.created, made.exists()) == (True, True, False)
     result = made.ensure([MinMax("a"), NullCount("a")])
     assert (result.rebuilt, result.created) == (True, True)
@@ -304,7 +303,7 @@ def test_without_copies(spark: SparkSession, tmp_path: Path) -> None:
     made.add([NullCount("a")])
     assert copies(tmp_path) == []
     assert scan.problem == (
-        "the dataset has no index any more: it was deleted, as an overwrite of the dataset does; call create() again"
+        "the dataset has no index any more: it was overwritten, or its index was deleted; call create() again"
     )
 
 

@@ -244,6 +244,14 @@ def test_another_driver_writes_its_queries_when_it_ends(
     assert (usage.scans, usage.days_recorded) == (3, 1.0)
 
 
+def test_the_queries_of_a_diagnosis_are_not_recorded(
+    spark: SparkSession, data: tuple[xskip.SkippingIndex, str], history: str
+) -> None:
+    spark.read.parquet(data[1]).filter("a > 85").collect()
+    assert xskip.doctor(spark, data[1]).is_ok
+    assert [each.dataset for each in xskip.savings(spark, days=1).datasets] == [data[1]]
+
+
 def test_the_command_shows_savings_without_spark(
     spark: SparkSession,
     data: tuple[xskip.SkippingIndex, str],
@@ -254,7 +262,10 @@ def test_the_command_shows_savings_without_spark(
     spark.read.parquet(data[1]).filter("a > 85").collect()
     expected = xskip.savings(spark, days=7)
     monkeypatch.setattr("xskip.cli.sessions.session", None)
-    assert call_json(capsys, "savings", history, "--days", "7") == expected.to_dict()
+    found = call_json(capsys, "savings", history, "--days", "7")
+    assert found == expected.to_dict()
+    (each,) = found["datasets"]
+    assert (each["dataset"], each["skipped"], found["since"][:2]) == (expected.datasets[0].dataset, 9, "20")
     assert str(xskip.savings(history=history)) == str(expected)
 
 

@@ -20,7 +20,7 @@ from xskip.metadatastore.temporary import temporary_folder
 from xskip.paths import check_path
 from xskip.results.diagnosis import Check, Diagnosis
 from xskip.results.index_status import change_rows
-from xskip.settings import ENABLED, LOCATION, STRICT, problems_of
+from xskip.settings import ENABLED, HISTORY, LOCATION, STRICT, problems_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
 from xskip.spark.bridge.packages import spark_package
@@ -185,7 +185,7 @@ def _file_systems(spark: SparkSession, engine: SparkEngine, path: str | None) ->
 
 def _round_trip(spark: SparkSession, engine: SparkEngine) -> Check:
     """Write a dataset of two files, index it, query it with skipping, and remove it."""
-    settings = {ENABLED.key: "true", STRICT.key: "false", "spark.xskip.evaluate": "false"}
+    settings = {ENABLED.key: "true", STRICT.key: "false", "spark.xskip.evaluate": "false", HISTORY.key: ""}
     clone = clone_session(engine.hook, spark, settings)
     if str(spark.sparkContext.master).startswith("local"):
         with temporary_folder("doctor") as folder:

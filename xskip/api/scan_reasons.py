@@ -67,10 +67,10 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
         own = location.directory
         copy = find_copy(storage_for(engine.hook, root), location)
         if copy is not None:
-            why = " any more: it was deleted, as an overwrite does; its definition is of {}; {}, which builds it again"
+            why = " any more: it was overwritten since {}, or its index was deleted; {}, which builds it again"
             return Words(why, copy.time, Call("refresh"))
         if engine.indexes.knows(own):
-            why = " any more: it was deleted, as an overwrite of the dataset does; {} again"
+            why = " any more: it was overwritten, or its index was deleted; {} again"
             return Words(why, Call("create"))
         folder = own.rpartition("/")[0]
         found = storage_for(engine.hook, folder).directories(folder)

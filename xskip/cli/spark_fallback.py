@@ -93,8 +93,6 @@ def open_without_spark(
     try:
         opened = open_index(arguments.path, location=arguments.location or None)
         snapshot = opened.snapshot
-    except IndexDeletedError as error:
-        raise NeedsSpark(error.what) from error
     except MetadataNotFoundError:
         raise
     except XskipError as error:
@@ -110,7 +108,10 @@ def status(arguments: argparse.Namespace) -> IndexStatus:
     """Return the state of the index that the arguments name, or raise NeedsSpark."""
     from xskip.standalone.spark_reading import KNOWN_FORMATS
 
-    opened = open_without_spark(arguments, _decides_reading)
+    try:
+        opened = open_without_spark(arguments, _decides_reading)
+    except IndexDeletedError as error:  # Spark counts the files that the dataset has now
+        raise NeedsSpark(error.what) from error
     recorded = opened.snapshot.read_profile
     if recorded is None or recorded.format not in KNOWN_FORMATS:
         raise NeedsSpark("only Spark knows how it reads the files")
@@ -126,16 +127,18 @@ def files(arguments: argparse.Namespace) -> FileList:
     """Return the files that a query with the predicate of the arguments reads, or raise NeedsSpark."""
     try:
         opened = open_without_spark(arguments, lambda key: key.startswith(_QUERIES))
-        found = opened.files_as_in_spark(arguments.predicate)
+        choice = opened.choose_files(arguments.predicate)
     except MetadataNotFoundError as error:
         if not arguments.without_index:
             raise
         raise _needed(error) from error
     except XskipError as error:
         raise _needed(error) from error
-    if found is None:
+    if choice.is_looser:
         raise NeedsSpark("Spark can rule out more files by this predicate")
-    return found
+    if choice.has_new_files:
+        raise NeedsSpark("Spark can rule out files that are not indexed, by their partitions")
+    return choice.files
 
 
 def drop_gone(arguments: argparse.Namespace) -> DropResult:

@@ -236,7 +236,7 @@ class IndexStatus(KeyValueView):
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))
         return [
-            ("version", Words("{} ({})", versions, _VERSIONS[self.version]) if versions else "no metadata files"),
+            *([("version", Words("{} ({})", versions, _VERSIONS[self.version]))] if versions else []),
             ("files indexed", self.indexed),
             *change_rows(self.missing, self.stale, self.changed, len(self.unreadable)),
             ("up to date", self._state()),

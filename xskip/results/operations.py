@@ -112,7 +112,7 @@ class EnsureResult(KeyValueView):
     problem : str
         The reason why a dataset of a configuration file stayed as it was; else empty.
     rebuilt : bool
-        Whether the index was deleted by an overwrite of the dataset, and the call has built one again.
+        Whether the index was deleted by an overwrite of the dataset, and the call has built one again, or would.
     """
 
     dataset: str
@@ -143,10 +143,11 @@ class EnsureResult(KeyValueView):
         indexes = {"added": self.indexes_added, "replaced": self.indexes_replaced, "removed": self.indexes_removed}
         if self.problem:
             return [("dataset", self.dataset), ("problem", self.problem)]
+        rebuilt = "would build again" if self.dry_run else "built again"
         return [
             ("dataset", self.dataset),
             *([("dry run", "nothing was changed")] if self.dry_run else []),
-            *([("built again", "after an overwrite of the dataset")] if self.rebuilt else []),
+            *([(rebuilt, "after an overwrite of the dataset")] if self.rebuilt else []),
             *((f"indexes {what}", ", ".join(names)) for what, names in indexes.items() if names),
             ("files added", self.added),
             ("files removed", self.removed),

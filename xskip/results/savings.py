@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -87,6 +87,11 @@ class Savings(ShownTable):
         return sum(each.skipped_bytes for each in self.datasets)
 
     @property
+    def milliseconds(self) -> float:
+        """Return the time that xskip took to select the files of all scans."""
+        return sum(each.milliseconds for each in self.datasets)
+
+    @property
     def headline(self) -> str:
         """Return one line: how much the queries skipped, and what xskip took for it."""
         if self.since is None:
@@ -97,7 +102,7 @@ class Savings(ShownTable):
         return (
             f"{queries} skipped {self.skipped:,} of {self.files:,} files ({percentage(self.skipped, self.files)}), "
             f"{part_of_bytes(self.skipped_bytes, self.bytes)}, "
-            f"in {sum(each.milliseconds for each in self.datasets):.1f} ms"
+            f"in {self.milliseconds:.1f} ms"
         )
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -129,7 +134,11 @@ class Savings(ShownTable):
         Returns
         -------
         dict
-            The keys ``queries``, ``files``, ``skipped``, ``bytes`` and ``skipped_bytes``.
+            The keys ``queries``, ``since`` (a text in ISO 8601, or None), ``files``, ``skipped``, ``bytes``,
+            ``skipped_bytes``, ``milliseconds``, and ``datasets``: a list of dict with the attributes of
+            :class:`DatasetSavings`.
         """
-        names = ("queries", "files", "skipped", "bytes", "skipped_bytes")
-        return {name: getattr(self, name) for name in names}
+        names = ("files", "skipped", "bytes", "skipped_bytes", "milliseconds")
+        since = None if self.since is None else self.since.isoformat()
+        sums = {name: getattr(self, name) for name in names}
+        return {"queries": self.queries, "since": since, **sums, "datasets": [asdict(each) for each in self.datasets]}

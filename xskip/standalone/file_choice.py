@@ -35,8 +35,9 @@ class FileChoice:
     """The files that a predicate needs."""
 
     files: FileList
-    #: Whether a query in Spark reads the same files [STA-SK-3].
-    is_exact: bool
+    #: Whether a query in Spark can read fewer files, because of the predicate or of files without metadata [STA-SK-3].
+    is_looser: bool
+    has_new_files: bool
 
     @staticmethod
     def of(
@@ -63,7 +64,7 @@ class FileChoice:
             is_exact = not unused and wanted.is_exact(selection) and problem_in_spark(snapshot, location) == ""
         fresh, _ = compare_files(listed, snapshot.load(()).files)
         # Spark rules out files that the index does not know by partition values, and by filters that are never TRUE
-        return FileChoice(_kept(columns, skip, unused, problem), is_exact and not len(fresh))
+        return FileChoice(_kept(columns, skip, unused, problem), not is_exact, len(fresh) > 0)
 
 
 def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileList:

@@ -100,12 +100,13 @@ class OpenedIndex:
         DatasetError
             If the dataset is no directory.
         """
-        return self._choice(predicate).files
+        return self.choose_files(predicate).files
 
-    def files_as_in_spark(self, predicate: str) -> FileList | None:
-        """Return the files of :meth:`files`, or None if those that a query in Spark reads can be fewer [STA-SK-3]."""
-        choice = self._choice(predicate)
-        return choice.files if choice.is_exact else None
+    def choose_files(self, predicate: str | pyarrow.dataset.Expression) -> FileChoice:
+        """Return the files of :meth:`files`, and whether a query in Spark can read fewer [STA-SK-3]."""
+        from xskip.standalone.file_choice import FileChoice
+
+        return FileChoice.of(self.store, self.location, self.snapshot, predicate, self.time_zone)
 
     def history(self) -> History:
         """Return the commits of the index, as :meth:`xskip.SkippingIndex.history`.
@@ -211,11 +212,6 @@ class OpenedIndex:
 
         history = history_without_spark(location, self.store.filesystem if "://" in str(location) else None)
         return usage_in_history(history, self.location.root, snapshot, days)
-
-    def _choice(self, predicate: str | pyarrow.dataset.Expression) -> FileChoice:
-        from xskip.standalone.file_choice import FileChoice
-
-        return FileChoice.of(self.store, self.location, self.snapshot, predicate, self.time_zone)
 
 
 def open_index(
