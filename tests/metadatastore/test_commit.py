@@ -22,6 +22,8 @@ from xskip.metadatastore.commit import CommitRecord, RecordedFile, find_live, ne
 from xskip.metadatastore.commit_records import RecordName, find_latest, read_record
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
+from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.maintenance.history import history
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.writers import Writer, present_writer
 
@@ -47,7 +49,8 @@ def records(md: str) -> list[str]:
     """Return the names of the records, with a placeholder for the identity of the index."""
     live = find_live(DISK, md)
     index = live.index if live else ""
-    return sorted(p.name.replace(f"-{index}.json", "-index.json") for p in (Path(md) / "_commits").iterdir())
+    names = (path.name for path in (Path(md) / "_commits").iterdir() if path.is_file())
+    return sorted(name.replace(f"-{index}.json", "-index.json") for name in names)
 
 
 def numbers(md: str) -> list[int]:
@@ -421,12 +424,93 @@ def test_ten_records_are_kept(md: str, scratch: Path) -> None:
     assert numbers(md) == [13]
 
 
-def test_records_fit_one_listing(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-8] Of many commits in 30 days, the latest 100 stay."""
+def archived(md: str) -> list[Path]:
+    return sorted((Path(md) / "_commits/archive").glob("*"))
+
+
+def commit_often(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit 16 times, with at most 12 records of which 5 stay."""
     monkeypatch.setattr("xskip.metadatastore.commit._MAX_RECORDS", 12)
-    for i in range(15):
+    monkeypatch.setattr("xskip.metadatastore.commit._KEPT_OF_MANY", 5)
+    for i in range(16):
         replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
-    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(4, 16))]
+
+
+def commits_of(md: str) -> list[int]:
+    return [each.number for each in history(DISK, IndexLocation("/data", md, "/data"))]
+
+
+def test_many_records_are_archived(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-8] [MDS-C-33] Of many commits in 30 days, the latest records stay, and a file has the others."""
+    commit_often(md, scratch, monkeypatch)
+    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(10, 17))]
+    (file,) = archived(md)
+    assert re.fullmatch(rf"{2:020d}-{9:020d}-[0-9a-f]{{32}}-[0-9a-f]{{32}}\.json", file.name)
+    assert commits_of(md) == list(range(1, 17))
+    assert numbers(md) == [15]
+    before = {each.number: each for each in history(DISK, IndexLocation("/data", md, "/data"))}
+    for i in range(16, 22):
+        replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
+    assert len(archived(md)) == 2
+    after = {each.number: each for each in history(DISK, IndexLocation("/data", md, "/data"))}
+    assert list(after) == list(range(1, 23))
+    assert {number: after[number] for number in before} == before
+    assert after[7].files == 1
+
+
+def test_the_archive_has_commits_of_one_index_and_of_30_days(
+    md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[MDS-C-33]"""
+    commit_often(md, scratch, monkeypatch)
+    (file,) = archived(md)
+    other = re.sub(r"-[0-9a-f]{32}-", f"-{'0' * 32}-", file.name)
+    file.with_name(other).write_bytes(file.read_bytes().replace(b'"refresh"', b'"create"'))
+    (Path(md) / "_commits/archive/notes.json").touch()
+    assert commits_of(md) == list(range(1, 17))
+    os.utime(file, (time.time() - 31 * DAY_SECONDS,) * 2)
+    for i in range(16, 22):
+        replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
+    assert [each.name[:20] for each in archived(md)] == [f"{10:020d}", "notes.json"]
+    assert commits_of(md) == [1, *range(10, 23)]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "another type", "no list", "an unknown key"])
+def test_a_damaged_archive(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    """[MDS-C-33] The history passes over it, and shows the commits that are left."""
+    commit_often(md, scratch, monkeypatch)
+    (file,) = archived(md)
+    body = json.loads(unsealed(file.read_bytes()))
+    match damage:
+        case "cut":
+            file.write_bytes(file.read_bytes()[:-30])
+        case "changed":
+            file.write_bytes(file.read_bytes().replace(b'"files": 1', b'"files": 2'))
+        case "another type":
+            body["commits"][0]["files"] = "1"
+            file.write_bytes(sealed(json.dumps(body, indent=1).encode()))
+        case "no list":
+            file.write_bytes(sealed(json.dumps({"commits": 3}, indent=1).encode()))
+        case "an unknown key":
+            body["commits"][0]["weather"] = "fine"
+            file.write_bytes(sealed(json.dumps(body, indent=1).encode()))
+    expected = [*range(1, 17)] if damage == "an unknown key" else [1, *range(10, 17)]
+    assert commits_of(md) == expected
+
+
+def test_records_stay_if_the_archive_cannot_be_written(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-33]"""
+
+    def refuse(*_: object) -> None:
+        raise StorageError("cannot write")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("xskip.metadatastore.commit_archive.put_once", refuse)
+        commit_often(md, scratch, monkeypatch)
+        assert len(records(md)) == 16
+    replace_all(DISK, md, scratch, [numbered_table(16, 17)])
+    assert len(records(md)) == 1 + 5
+    assert commits_of(md) == list(range(1, 18))
 
 
 def test_a_record_names_its_writer(md: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,8 +158,7 @@ class IndexMaintenance:
     def history(self) -> History:
         """Return the commits of the index: what each did, and when.
 
-        xskip keeps the records of the first commit, of the latest ten commits, and of the commits of the last 30 days
-        (at most 100).
+        xskip keeps the first commit, the latest ten commits, and the commits of the last 30 days.
 
         Returns
         -------

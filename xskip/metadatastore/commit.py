@@ -25,6 +25,7 @@ from pathlib import Path
 
 from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
 from xskip.hints import Call, Words
+from xskip.metadatastore.commit_archive import archive_commits, remove_archived
 from xskip.metadatastore.commit_records import (
     COMMITS,
     CommitRecord,
@@ -56,9 +57,9 @@ __all__ = [
 ]
 
 _log = logging.getLogger("xskip.commits")
-#: The records that stay: the latest ten, and those of the last 30 days, but not so many that each query, which lists
-#: them, would notice.
-_KEPT_RECORDS, _MAX_RECORDS = 10, 100
+#: The records that stay: the latest ten, and those of the last 30 days. Above a hundred of these, which each query
+#: lists, a commit archives all but the latest fifty: one file has many commits.
+_KEPT_RECORDS, _MAX_RECORDS, _KEPT_OF_MANY = 10, 100, 50
 _KEPT_MS = 30 * 24 * 3600 * 1000
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
 # the temporary names that writers give to incomplete files
@@ -276,23 +277,29 @@ class _Commit:
             or (_UNFINISHED.fullmatch(entry.name) and entry.modified < horizon)
         ]
         self.storage.remove(f"{self.directory}/{name}" for name in dict.fromkeys(replaced + stale))
-        self.storage.remove(name.path(self.directory) for name in self._old_records(record))
-
-    def _old_records(self, record: CommitRecord) -> list[RecordName]:
-        """Return the records that no reader needs."""
-        # These are all records of former indexes, and those of the index that are no part of its history any more.
         # Only records listed before the put are considered, because another index can have begun since.
-        return [name for name in self.listed if name != self.first and self._is_old(name, record)]
+        self.storage.remove(name.path(self.directory) for name in self.listed if self._is_old(name, record))
+        late = [name for name in self.listed if self._is_late(name, record)]
+        if len(late) >= _MAX_RECORDS:
+            many = sorted(late)[: 1 - _KEPT_OF_MANY]  # the record is one of those that stay
+            archive_commits(self.storage, self.directory, self.index, many)
+            self.storage.remove(name.path(self.directory) for name in many)
+            remove_archived(self.storage, self.directory, self.index, record.created - _KEPT_MS)
+
+    def _is_late(self, name: RecordName, record: CommitRecord) -> bool:
+        """Return whether a record is part of the history of the index, by its time."""
+        # records from before indexes had an identity are no part of the history
+        return name.identity == self.index != "" and self.listed[name].modified >= record.created - _KEPT_MS
 
     def _is_old(self, name: RecordName, record: CommitRecord) -> bool:
+        """Return whether a record is of a former index, or no part of the history of the index any more."""
+        if name == self.first:
+            return False
         if self.is_first:
             return name.identity != "" or name < self.first
         if name.identity not in ("", self.index):
             return True
-        age = record.number - name.number
-        # records from before indexes had an identity are no part of the history
-        is_late = name.identity != "" and self.listed[name].modified >= record.created - _KEPT_MS
-        return age >= (_MAX_RECORDS if is_late else _KEPT_RECORDS)
+        return record.number - name.number >= _KEPT_RECORDS and not self._is_late(name, record)
 
 
 def _log_commit(directory: str, record: CommitRecord) -> None:

@@ -70,7 +70,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(ShownTable):
-    """The commits of an index whose records exist: the first and the latest ones.
+    """The commits of an index that are known: the first one, and those of the last 30 days.
 
     Attributes
     ----------
