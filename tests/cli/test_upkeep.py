@@ -85,7 +85,7 @@ def test_a_diagnosis_and_settings(spark: SparkSession, capsys: pytest.CaptureFix
     assert checks["spark-avro"]["advice"] == ""
     (Path(path) / "f0.parquet").touch()
     stale = {check["name"]: check for check in call_json(capsys, "doctor", path, "--check", code=1)["checks"]}
-    assert (stale["index"]["state"], stale["index"]["advice"]) == ("warning", "call refresh()")
+    assert (stale["index"]["state"], stale["index"]["advice"]) == ("warning", "run xskip refresh")
     call_json(capsys, "refresh", path)
     spark.conf.set("spark.xskip.strickt", "true")
     try:

@@ -191,7 +191,8 @@ def test_as_text_json_and_page(lake: Path) -> None:
     found = xskip.overview(lake)
     lines = str(found).splitlines()
     assert [line.split("  ")[0] for line in lines[2:6]] == [each.dataset for each in found]
-    assert len(lines) == 6 + 1 + 2
+    assert len(lines) == 6 + 1 + 3
+    assert lines[7] == f"{lake}/deep/new & old: 2 new, 1 changed, 1 deleted; call refresh()"
     told = json.loads(json.dumps(found.to_dict()))
     assert [each["status"] and each["status"]["missing"] for each in told["indexes"]] == [3, 0, None, None]
     assert told["indexes"][1]["commit"].endswith("+00:00")
@@ -221,8 +222,12 @@ def test_metrics(lake: Path) -> None:
 def test_the_command(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", None)
     text = call(capsys, "list", str(lake), "--check", code=1)
-    assert "run xskip refresh, which builds the same index again" in text
-    assert len(call_json(capsys, "list", str(lake))["indexes"]) == 4
+    assert f"run xskip refresh {lake}/gone, which builds the same index again" in text
+    assert f"1 deleted; run xskip refresh '{lake}/deep/new & old'\n" in text
+    listed = {each["dataset"].rpartition("/")[2]: each for each in call_json(capsys, "list", str(lake))["indexes"]}
+    assert listed.keys() == {"new & old", "fresh", "gone", "torn"}
+    assert listed["new & old"]["advice"] == f"run xskip refresh '{lake}/deep/new & old'"
+    assert f"run xskip refresh {lake}/gone" in listed["gone"]["problem"]
     assert call_json(capsys, "list", str(lake / "fresh"), "--check")["indexes"][0]["is_fresh"]
     assert "run xskip refresh" in call(capsys, "list", str(lake), "--format", "html")
     assert "# TYPE xskip_index_fresh gauge" in call(capsys, "list", str(lake), "--format", "prometheus")

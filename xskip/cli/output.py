@@ -18,7 +18,7 @@ def show(arguments: argparse.Namespace, result: object) -> None:
     if arguments.output in ("html", "prometheus"):
         print(getattr(in_shell_words(result), f"to_{arguments.output}")(), end="")
     elif arguments.output == "json":
-        print(json.dumps(_plain(result), indent=1, default=str))
+        print(json.dumps(_plain(in_shell_words(result)), indent=1, default=str))
     elif isinstance(result, Mapping):
         print("\n".join(f"{name}  {_text(value)}" for name, value in result.items()))
     elif isinstance(result, tuple):

@@ -65,7 +65,7 @@ class Survey:
                 return None
             index = self._describe(snapshot, directory)
             if around and _resolved(around) != _resolved(index.dataset):
-                problem = Words("the index is that of {}; {}", index.dataset, Call("adopt"))
+                problem = Words("the index is that of {}; {}", index.dataset, _call("adopt", around))
                 return _Found(
                     replace(index, dataset=around, problem=problem, fault="index of another path"), is_of_another=True
                 )
@@ -75,7 +75,12 @@ class Survey:
             return _Found(_without_dataset(index) if is_gone else replace(index, problem=_problem(error)))
         except XskipError as error:
             return _Found(replace(index, problem=_problem(error)))
-        return _Found(replace(index, status=status, problem=status.problem if status else ""))
+        index = replace(index, status=status, problem=status.problem if status else "")
+        if status is None or status.up_to_date or index.problem:
+            return _Found(index)
+        # the format and options with which the index reads are in its record
+        advice = _call("refresh", index.dataset, *_place(index)) if status.remedy == str(Call("refresh")) else None
+        return _Found(replace(index, advice=Words("{}", advice) if advice else status.remedy))
 
     def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
         profile = snapshot.read_profile
@@ -104,7 +109,8 @@ class Survey:
 
 def _overwritten(copy: DefinitionCopy) -> IndexOverview:
     location = metadata_directory(copy.root, None)
-    problem = _problem(IndexDeletedError.after(location, copy.time))
+    what = IndexDeletedError.after(location, copy.time).what
+    problem = Words("{}; {}, which builds the same index again", what, _call("refresh", copy.root))
     return replace(_defined(copy), problem=problem, fault="index deleted")
 
 
@@ -116,12 +122,23 @@ def _gone(copy: DefinitionCopy) -> IndexOverview:
 
 def _without_dataset(index: IndexOverview) -> IndexOverview:
     """Return the state of an index outside of its dataset, which is gone."""
-    base = index.location.rstrip("/").rpartition("/")[0]
-    is_below_base = metadata_directory(index.dataset, base) == index.location
-    place = ("--location", base) if is_below_base else ("--at", index.location)
-    drop = Phrase("drop()", shlex.join(["xskip", "drop", index.dataset, *place]))
+    drop = Phrase("drop()", shlex.join(["xskip", "drop", index.dataset, *_place(index)]))
     text = "the dataset does not exist any more; {} removes its index, {} takes it over for a new path"
     return replace(index, problem=Words(text, drop, Method("adopt")), fault="dataset gone")
+
+
+def _place(index: IndexOverview) -> tuple[str, ...]:
+    """Return the flags that tell commands where an index is; none for an index inside its dataset."""
+    if metadata_directory(index.dataset, None) == index.location:
+        return ()
+    base = index.location.rstrip("/").rpartition("/")[0]
+    is_below_base = metadata_directory(index.dataset, base) == index.location
+    return ("--location", base) if is_below_base else ("--at", index.location)
+
+
+def _call(method: str, *words: str) -> Phrase:
+    """Return the advice to call a method, or to run its command with the words after it."""
+    return Phrase(str(Call(method)), f"run {shlex.join(['xskip', method, *words])}")
 
 
 def _defined(copy: DefinitionCopy) -> IndexOverview:

@@ -25,7 +25,6 @@ from pathlib import Path
 
 from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
 from xskip.hints import Call, Words
-from xskip.metadatastore.commit_archive import archive_commits, remove_archived
 from xskip.metadatastore.commit_records import (
     COMMITS,
     CommitRecord,
@@ -281,6 +280,9 @@ class _Commit:
         self.storage.remove(name.path(self.directory) for name in self.listed if self._is_old(name, record))
         late = [name for name in self.listed if self._is_late(name, record)]
         if len(late) >= _MAX_RECORDS:
+            # only few commits need it, and each command would import it
+            from xskip.metadatastore.commit_archive import archive_commits, remove_archived
+
             many = sorted(late)[: 1 - _KEPT_OF_MANY]  # the record is one of those that stay
             archive_commits(self.storage, self.directory, self.index, many)
             self.storage.remove(name.path(self.directory) for name in many)

@@ -62,6 +62,8 @@ class IndexOverview:
         ``"index deleted"`` after an overwrite of the dataset, ``"dataset gone"`` if the directory of the dataset does
         not exist, and the definition of its index or an index elsewhere does, ``"index of another path"`` if the
         dataset was moved or copied, and None if the index is that of the dataset.
+    advice : str
+        What brings an index up to date that has no problem; empty if it is up to date.
     """
 
     dataset: str
@@ -75,6 +77,7 @@ class IndexOverview:
     problem: str = ""
     savings: DatasetSavings | None = None
     fault: Fault | None = None
+    advice: str = ""
 
     @property
     def is_gone(self) -> bool:
@@ -105,6 +108,11 @@ class IndexOverview:
             return "not known"
         parts = [f"{count:,} {word}" for word, count in _changes(self.status).items() if count]
         return ", ".join(parts) or "all files indexed"
+
+    @property
+    def remark(self) -> str:
+        """Return the problem, or the state with the advice; empty for an index that is up to date."""
+        return self.problem or (f"{self.state}; {self.advice}" if self.advice else "")
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -196,8 +204,8 @@ class Overview(ShownTable):
         return "" if self.indexes else "no index"
 
     def __str__(self) -> str:
-        problems = [f"{each.dataset}: {each.problem}" for each in self.indexes if each.problem]
-        return "\n".join([ShownTable.__str__(self), *(["", *problems] if problems else [])])
+        remarks = [f"{each.dataset}: {each.remark}" for each in self.indexes if each.remark]
+        return "\n".join([ShownTable.__str__(self), *(["", *remarks] if remarks else [])])
 
     @property
     def outdated(self) -> tuple[IndexOverview, ...]:
