@@ -102,7 +102,7 @@ def test_an_index_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> No
         data.filter("k > 0").limit(3).collect()
 
 
-@pytest.mark.parametrize("api", ["avro", ""])
+@pytest.mark.parametrize("api", ["avro", ""], ids=["avro-v1", "avro-v2"])
 def test_names_of_avro_files(spark: SparkSession, tmp_path: Path, api: str) -> None:
     """[PLN-LM-3] Files that Spark passes over because of their names have no rows."""
     spark.conf.set("spark.sql.sources.useV1SourceList", api)

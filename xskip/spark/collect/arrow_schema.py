@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,10 +20,12 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_type
 
+    # Spark 4.3 has no default for the zone of timestamps, which was UTC
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
     fields = []
     for column in schema.fields:
         try:
-            fields.append(pa.field(column.name, to_arrow_type(column.dataType)))
+            fields.append(pa.field(column.name, to_arrow_type(column.dataType, **zone)))
         except (PySparkException, TypeError) as error:
             raise DatasetError(
                 "a column has a type without an equivalent in Arrow", where=column.name,
