@@ -1,4 +1,4 @@
-"""Write events as Avro files, index them, run a query that skips files, and refresh the index after new events.
+"""Write events as Avro files, index them, run a query that skips files, and bring the index up to date after new events.
 
 python examples/quick_start.py /tmp/events
 """
@@ -32,7 +32,8 @@ def main(path: str) -> None:
     spark.range(0, 300_000, numPartitions=300).selectExpr(*_COLUMNS).write.format("avro").save(path)
 
     index = SkippingIndex.for_path(spark, path, format="avro")
-    print(index.create([MinMax("ts"), ValueList("city"), BloomFilter("user_id")]))
+    indexes = [MinMax("ts"), ValueList("city"), BloomFilter("user_id")]
+    print(index.ensure(indexes))
 
     xskip.enable(spark)
     events = spark.read.format("avro").load(path)
@@ -41,7 +42,7 @@ def main(path: str) -> None:
 
     spark.range(300_000, 301_000, numPartitions=1).selectExpr(*_COLUMNS).write.format("avro").mode("append").save(path)
     print(index.status())
-    print(index.refresh())
+    print(index.ensure(indexes))  # the same call adds the new files
 
 
 if __name__ == "__main__":

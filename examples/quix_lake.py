@@ -40,7 +40,7 @@ def main(base: str, topic: str) -> None:
 
     # index: trust="data" reads the timestamps of segments whose descriptors do not prove them
     index = lake.index(topic, trust="data")
-    print(index.refresh() if index.exists() else index.create())
+    print(index.ensure())
     print(lake.read(topic).filter(F.col("time") >= end - timedelta(hours=1)).count())
     print(xskip.last_report(spark))
 

@@ -24,14 +24,15 @@ def main_of(name: str) -> Any:
 
 def test_every_script_has_a_test() -> None:
     scripts = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert scripts == {"arrow_reader", "quick_start", "quix_lake", "refresh_indexes"}
+    assert scripts == {"arrow_reader", "ensure_indexes", "quick_start", "quix_lake"}
     assert len(NOTEBOOKS) == 2
 
 
 def test_quick_start(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main_of("quick_start")(str(tmp_path / "events"))
     said = capsys.readouterr().out
-    assert "files added  300" in said
+    assert "files added      300" in said
+    assert "files unchanged  300" in said
     assert "300 in all" in said
     assert "new            1" in said
     expected = spark.read.format("avro").load(str(tmp_path / "events"))
@@ -40,18 +41,21 @@ def test_quick_start(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
     assert f"{count.count()} events" in said
 
 
-def test_refresh_indexes(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ensure_indexes(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_once(spark, tmp_path / "data", "a int", {"one": [(1,)]})
-    unindexed = write_once(spark, tmp_path / "other", "a int", {"one": [(1,)]})
-    xskip.SkippingIndex.for_path(spark, path).create([xskip.MinMax("a")])
-    write_once(spark, Path(path), "a int", {"two": [(2,)]})
-    refresh = main_of("refresh_indexes")
+    datasets = {path: [xskip.MinMax("a")]}
+    ensure = main_of("ensure_indexes")
     capsys.readouterr()
-    assert refresh("parquet", [path]) == 0
+    assert ensure("parquet", datasets) == 0
+    assert capsys.readouterr().out == f"{path}: 1 added, 0 removed, not read: none\n"
+    write_once(spark, Path(path), "a int", {"two": [(2,)]})
+    assert ensure("parquet", datasets) == 0
     assert capsys.readouterr().out == f"{path}: 1 added, 0 removed, not read: none\n"
     assert xskip.SkippingIndex.for_path(spark, path).status().up_to_date
-    assert refresh("parquet", [path, unindexed]) == 1
-    assert "there is no index" in capsys.readouterr().out
+    assert ensure("parquet", {f"{tmp_path}/gone": [xskip.MinMax("a")], **datasets}) == 1
+    said = capsys.readouterr().out
+    assert f"{tmp_path}/gone: " in said
+    assert f"{path}: 0 added" in said
 
 
 def test_arrow_reader(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
