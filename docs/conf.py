@@ -14,13 +14,14 @@ project = "xskip"
 copyright = "the authors of xskip, Apache License 2.0"  # noqa: A001 - Sphinx's own word
 version = release = xskip.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "results_charts", "pictures"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "results_charts", "pictures", "signatures"]
 exclude_patterns = ["build"]
 nitpicky = True
-#: Names in docstrings that belong to other projects, or to modules without a page.
+#: Names in docstrings that belong to other projects, to modules without a page, or to the class of the docstring.
 nitpick_ignore_regex = [
     ("py:.*", r"(pyspark|pyarrow|numpy|np|pa)\..*"),
     ("py:.*", r"xskip\.quixlake\.(selection|sink)\..*"),
+    ("py:meth", r"to_(arrow|dict)"),  # of the same class, where a list shows the first sentence of a method
     ("py:.*", r"xskip\.(expressions|metadata|metadatastore|clauses|pruning|build|spark)\..*"),
 ]
 default_role = None

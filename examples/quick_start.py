@@ -1,4 +1,4 @@
-"""Write events as Avro files, index them, run a query that skips files, and bring the index up to date after new events.
+"""Write events as Avro files, index them, run a query that skips files, and index new events by the same call.
 
 python examples/quick_start.py /tmp/events
 """

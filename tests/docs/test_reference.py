@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from importlib import import_module
+from inspect import isclass
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
@@ -11,8 +15,12 @@ import pytest
 import xskip
 import xskip.questdb
 import xskip.quixlake
+from xskip import results
+from xskip.results.advice import AdviceList
+from xskip.results.file_list import FileList
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+EXTENSIONS = REFERENCE.parent / "extensions"
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.rst"))
 
 
@@ -24,15 +32,43 @@ def test_the_reference_has_every_name_of_the_package() -> None:
     assert missing == set(), f"add them to a page in {REFERENCE}"
 
 
+def kinds_of_results() -> list[type]:
+    """Return the classes of the modules on the page of results."""
+    modules = [import_module(f"{results.__name__}.{each.name}") for each in iter_modules(results.__path__)]
+    shown = [module for module in modules if f".. automodule:: {module.__name__}\n" in TEXT]
+    assert len(shown) > 10
+    values = [getattr(module, name) for module in shown for name in module.__all__]
+    return [value for value in values if isclass(value)]
+
+
 @pytest.mark.parametrize(
     "kind",
-    [xskip.SkippingIndex, xskip.quixlake.QuixLake, xskip.quixlake.OpenedLake, xskip.questdb.Table],
+    [
+        xskip.SkippingIndex, xskip.quixlake.QuixLake, xskip.quixlake.OpenedLake, xskip.questdb.Table,
+        xskip.KmsClient, xskip.LocalKms,
+    ],
     ids=lambda kind: kind.__name__,
-)
+)  # fmt: skip
 def test_the_lists_before_a_class_have_its_methods(kind: type) -> None:
     listed = re.findall(rf"^   {kind.__name__}\.(\w+)$", TEXT, re.MULTILINE)
     methods = {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
     assert sorted(listed) == sorted(methods)
+
+
+@pytest.mark.parametrize("kind", [xskip.Watch, *kinds_of_results()], ids=lambda kind: kind.__name__)
+def test_the_lists_before_a_result_have_its_methods_and_properties(kind: type) -> None:
+    listed = re.findall(rf"^   {kind.__name__}\.(\w+)$", TEXT, re.MULTILINE)
+    fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    members = {name for name in dir(kind) if not name.startswith("_")} - fields
+    assert sorted(listed) == sorted(members)
+
+
+def test_signatures_have_no_private_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx", reason="needs the extra docs")
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    public_signature = import_module("signatures").public_signature
+    assert public_signature(AdviceList) == "(dataset, scans, advice, trial=0)"
+    assert public_signature(FileList) is None
 
 
 @pytest.mark.parametrize("module", [xskip.questdb, xskip.quixlake], ids=lambda module: module.__name__)
