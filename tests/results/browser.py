@@ -112,6 +112,15 @@ def _run(folder: Path, mode: str, size: tuple[int, int], *arguments: str) -> str
     return done.stdout
 
 
+def blended(colour: str, page: str) -> tuple[int, ...]:
+    """Return the pixel of a colour, such as ``#1f7fc4`` or ``rgba(0, 0, 0, .5)``, over the colour of a page."""
+    below = [int(page[i : i + 2], 16) for i in (1, 3, 5)]
+    if colour.startswith("#"):
+        return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    *above, opacity = map(float, re.findall(r"[\d.]+", colour))
+    return tuple(round(opacity * a + (1 - opacity) * b) for a, b in zip(above, below, strict=True))
+
+
 def luminance(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
     """Return the relative luminance of colours, as WCAG defines it."""
     parts = pixels / 255

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.results.browser import blended, contrast
 from xskip.clauses.clause import LeafClause, Mask, Verdicts
 from xskip.expressions import Column, Comparison, IsNotNull, Leaf, Op
 from xskip.expressions.intervals import Interval
@@ -293,18 +294,22 @@ def test_the_headline_and_the_bars_have_the_numbers_of_the_report() -> None:
     assert widths[1][0] == pytest.approx(1000 * 104_858 / 9_227_469, abs=0.1)
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 @pytest.mark.parametrize("page", ["#ffffff", "#111111", "#1e1e1e", "#16191d"])  # pages, JupyterLab and VS Code in dark
-@pytest.mark.parametrize("kind", CLASSES)
-def test_marks_differ_from_light_and_dark_pages(page: str, kind: str) -> None:
+def test_what_is_read_stands_out_from_light_and_dark_pages(page: str) -> None:
     """[REP-P-6]"""
-    low, high = sorted([luminance(page), luminance(COLOURS[kind])])
-    assert (high + 0.05) / (low + 0.05) >= 3
+    skipped = blended(COLOURS["skipped"], page)
+    assert 1.4 <= contrast(np.array([skipped, blended(page, page)])) <= 2
+    for kind in ("matched", "undecided", "unindexed"):
+        read = blended(COLOURS[kind], page)
+        assert contrast(np.array([read, blended(page, page)])) >= 3, kind
+        assert contrast(np.array([read, skipped])) >= 2, kind
+
+
+def test_the_style_has_the_colours_of_the_marks() -> None:
+    html = report(pictured([(MATCHED, 1, 2)]))._repr_html_()
+    assert {kind: re.findall(rf"--xs-{kind}: (.*?);", html) for kind in CLASSES} == {
+        kind: [colour] for kind, colour in COLOURS.items()
+    }
 
 
 def test_a_picture_is_made_once_and_only_for_a_page() -> None:

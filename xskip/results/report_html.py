@@ -1,7 +1,7 @@
 """Reports as HTML: a headline, bars of files and bytes, and the picture of the files of each scan.
 
 The HTML has styles of its own, and neither scripts nor references. Text takes the colour of the page, and the colours
-of marks have a contrast of at least 3 to 1 with light and dark pages. Rules: specs/reports.rst, [REP-P].
+of files that are read have a contrast of at least 3 to 1 with light and dark pages. Rules: specs/reports.rst, [REP-P].
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from xskip.results.result_view import TableView
 
 __all__ = ["COLOURS", "Bar", "Headline", "ScanView", "bar_of", "bytes_of", "report_html"]
 
-#: The colours of the classes, which people with colour blindness can distinguish.
+#: The colours of the classes, which people with colour blindness can distinguish. That of skipped files lets the page
+#: through: it is pale on a light page and dark on a dark one, also in a notebook whose theme is not the system's.
 COLOURS: Mapping[str, str] = {
-    "skipped": "#8a939d",
+    "skipped": "rgba(125, 137, 150, .4)",
     "matched": "#1f7fc4",
     "undecided": "#c9660a",
     "unindexed": "#b5609a",
