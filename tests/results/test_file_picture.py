@@ -368,10 +368,29 @@ def test_lines_stay_in_the_picture_and_have_a_least_size(files: list[tuple[int, 
     width, height = float(svg.get("width", "")), float(svg.get("height", ""))
     marks = [each for each in svg.findall("rect") if each.get("class") != "xs-shade"]
     boxes = [[float(each.get(name, "")) for name in ("x", "y", "width", "height")] for each in marks]
-    assert len(boxes) == len(picture.lines)
+    unplaced = [kind for kind, count in picture.unplaced.items() if count and kind != "skipped"]
+    assert len(boxes) == len(picture.lines) + len(unplaced)
     for mark, (left, top, wide, tall) in zip(marks, boxes, strict=True):
         least = 1.5 if mark.get("class") == "xs-skipped" else 3
         assert wide >= 3
         assert tall >= least
         assert -0.1 <= left <= left + wide <= width + 0.1
         assert -0.1 <= top <= top + tall <= height + 0.1
+    whole = list(zip(marks, boxes, strict=True))[len(picture.lines) :]
+    assert [mark.get("class") for mark, _ in whole] == [f"xs-{kind}" for kind in unplaced]
+    lowest = max((top + tall for _, top, _, tall in boxes[: len(picture.lines)]), default=0.0)
+    for _, (left, top, wide, tall) in whole:
+        assert (wide, tall) == (width - 2 * left, 7)
+        assert top >= lowest
+        lowest = top + tall
+
+
+def test_files_without_known_bounds_are_in_the_picture() -> None:
+    """[REP-P-4] [REP-P-11]"""
+    files = [(SKIPPED, 0, 10), (MATCHED, 5, 20), (UNINDEXED, None, None), (UNINDEXED, None, None)]
+    html = report(pictured(files))._repr_html_()
+    assert "stands for all read files of a kind without known bounds: 2 read, not indexed." in html
+    assert "have no line" not in html
+    html = report(pictured([(SKIPPED, None, None), (MATCHED, 5, 20)]))._repr_html_()
+    assert "Skipped files without known bounds have no line: 1 skipped." in html
+    assert "along the whole axis" not in html

@@ -176,7 +176,8 @@ class _Layout:
     @staticmethod
     def of(picture: FilePicture) -> _Layout:
         pitch = min(_PITCH, _MAX_HEIGHT / max(picture.rows, 1))
-        axis = round(pitch * picture.rows + 4, 1)
+        unplaced = _unplaced_marks(picture, pitch * picture.rows)
+        axis = round(pitch * picture.rows + _PITCH * len(unplaced) + 4, 1)
         unit = " in UTC" if picture.type == "timestamp" and picture.has_values else ""
         caption = f"Files along {picture.column}{unit}: a line from the least to the greatest value of each file"
         caption += "; the filter admits the shaded values" if picture.filtered else ""
@@ -186,7 +187,7 @@ class _Layout:
         return _Layout(
             caption, description, legend, tuple(_notes(picture)), _WIDTH,
             height=axis + (_LABELS if picture.ticks else 4), axis=axis,
-            ticks=tuple(_labels(picture)), lines=tuple(_marks(picture, pitch)), shade=_shade(picture),
+            ticks=tuple(_labels(picture)), lines=(*_marks(picture, pitch), *unplaced), shade=_shade(picture),
         )  # fmt: skip
 
 
@@ -235,11 +236,25 @@ def _marks(picture: FilePicture, pitch: float) -> Sequence[_Mark]:
     return marks
 
 
+def _unplaced_marks(picture: FilePicture, top: float) -> Sequence[_Mark]:
+    """Return a mark along the whole axis, below the others, for each class of read files without known bounds."""
+    kinds = [kind for kind, count in picture.unplaced.items() if count and kind != "skipped"]
+    width = _WIDTH - 2 * _INSET
+    return [
+        _Mark(kind, _INSET, round(top + _PITCH * i + _PITCH - _MIN_READ, 2), width, _MIN_READ)
+        for i, kind in enumerate(kinds)
+    ]
+
+
 def _notes(picture: FilePicture) -> Sequence[str]:
     notes = []
-    unplaced = ", ".join(f"{count:,} {CLASSES[kind]}" for kind, count in picture.unplaced.items() if count)
+    unplaced = {kind: f"{count:,} {CLASSES[kind]}" for kind, count in picture.unplaced.items() if count}
+    skipped = unplaced.pop("skipped", "")
     if unplaced:
-        notes.append(f"Files without known bounds have no line: {unplaced}.")
+        read = ", ".join(unplaced.values())
+        notes.append(f"A line along the whole axis stands for all read files of a kind without known bounds: {read}.")
+    if skipped:
+        notes.append(f"Skipped files without known bounds have no line: {skipped}.")
     if picture.per_row > 1:
         notes.append(f"A line stands for up to {picture.per_row:,} neighbouring files of one kind.")
     if not picture.has_values:
