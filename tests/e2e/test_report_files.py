@@ -185,7 +185,7 @@ def test_encrypted_columns_have_no_picture(spark: SparkSession, tmp_path: Path) 
         assert only(report).skipped == 2
         assert no_picture(only(report)) == "no index has bounds of a column without encryption"
         for text in (str(report), report._repr_html_(), report.to_json()):
-            assert "700" not in text.replace(path, "")
+            assert "700" not in text.replace("<wbr/>", "").replace(path, "")
     finally:
         xskip.use_kms(None)
 

@@ -32,9 +32,9 @@ addEventListener('load', () => {
     if (!each.checkVisibility()) continue
     const own = [...each.childNodes].filter(n => n.nodeType == 3 && n.data.trim())
     const range = document.createRange()
-    if (own.length) range.selectNodeContents(own[0])
+    if (own.length) { range.setStartBefore(own[0]); range.setEndAfter(own.at(-1)) }
     const box = (own.length ? range : each).getBoundingClientRect()
-    found.push([each.tagName.toLowerCase(), each.getAttribute('class') || '', own.length ? own[0].data.trim() : '',
+    found.push([each.tagName.toLowerCase(), each.getAttribute('class') || '', own.map(n => n.data).join('').trim(),
       box.left, box.top, box.right, box.bottom])
   }
   const out = document.createElement('pre')
@@ -48,7 +48,7 @@ addEventListener('load', () => {
 
 
 class Element(NamedTuple):
-    """An element of a page; its box is that of its first own text, if it has text."""
+    """An element of a page; its box is that of its own text, if it has text."""
 
     tag: str
     kind: str

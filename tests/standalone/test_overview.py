@@ -20,6 +20,7 @@ from xskip import MinMax, ValueList
 from xskip.errors import ArgumentError
 from xskip.hints import in_shell_words
 from xskip.results.overview import Overview
+from xskip.results.savings import DatasetSavings, Savings
 
 FILES = {f"f{i}": [(i, f"s{i}")] for i in range(4)}
 SCHEMA = "a int, s string"
@@ -243,8 +244,14 @@ def test_invalid_arguments(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @needs_chromium
+@pytest.mark.parametrize("width", [500, 390])
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_page_fits_a_phone(lake: Path, tmp_path: Path, mode: str) -> None:
-    page = rendered(xskip.overview(lake).to_html(), tmp_path, mode, width=500)
-    assert page.width <= 500
-    assert all(each.right <= 500 for each in page.elements if each.text)
+def test_the_page_fits_a_phone(lake: Path, tmp_path: Path, mode: str, width: int) -> None:
+    """[REP-P-6]"""
+    found = xskip.overview(lake)
+    sums = (DatasetSavings(each.dataset, 12, 1200, 5_000_000_000, 1100, 4_500_000_000, 3.0) for each in found)
+    page = rendered(found.with_savings(Savings(12, None, tuple(sums)), 30).to_html(), tmp_path, mode, width=width)
+    texts = [each for each in page.elements if each.text and each.tag not in ("style", "title")]
+    assert {"index deleted", "4.2 GiB of 4.7 GiB"} <= {each.text for each in texts}
+    assert page.width <= width
+    assert [each for each in texts if each.left < 0 or each.right > width] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cache
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 __all__ = [
     "SizeText",
@@ -146,9 +148,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"text": cell_text, "bytes": human_bytes}
+    environment.filters |= {"text": cell_text, "bytes": human_bytes, "breakable": _breakable}
     environment.tests |= {"numeric": is_quantity, "state": lambda value: isinstance(value, StateText)}
     return environment
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text as HTML in which a line can end before each slash, so that paths do not break within words.
+
+    >>> print(_breakable("s3://lake/a&b/c"))
+    s3://lake<wbr/>/a&amp;b<wbr/>/c
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<=[^/:\s])/", "<wbr/>/", str(escape(text))))
 
 
 def text_of_pairs(pairs: Iterable[tuple[str, Any]]) -> str:
