@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.cli.demo_pages import check_page
 from tests.results.browser import contrast, needs_chromium, rendered
 from tests.results.reports import report_of_days
-from xskip.cli import demo
+from xskip.cli import demo, lake_demo
 from xskip.cli.demo_page import DemoPage, DemoPart, DemoQuery, DemoStep
 from xskip.cli.main import main
 from xskip.errors import StorageError
@@ -68,9 +72,26 @@ def test_a_page_fits_its_window(tmp_path: Path, mode: str, width: int) -> None:
     assert [each for each in texts if each.right > width or each.left < 0] == []
     poor = [(each.text, round(contrast(page.box(each)), 1)) for each in texts if contrast(page.box(each)) < 4.5]
     assert poor == []
+    (report,) = [each for each in page.elements if each.kind == "xs-picture"]
+    assert report.right - report.left == pytest.approx(min(960, width - 28), abs=1)
+    labels = [each for each in page.elements if each.tag == "text"]
+    assert all(8 <= each.bottom - each.top <= 20 for each in labels)
     bars = [each for each in page.elements if each.tag == "rect" and each.bottom - each.top == pytest.approx(12, abs=1)]
     assert len(bars) >= 2 * 3
     assert all(each.right - each.left >= 1 for each in bars if each.right)
+
+
+def test_the_code_of_the_next_steps_has_its_imports() -> None:
+    """A step can use what earlier steps define."""
+    lake: Any = SimpleNamespace(base="/demo/lake")
+    for steps in (demo._steps(Path("/demo")), lake_demo._steps(lake)):
+        code = "\n".join(step.code for step in steps if not step.code.startswith("xskip "))
+        nodes = list(ast.walk(ast.parse(code)))
+        imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        imported = {each.name for node in imports for each in node.names}
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        assert {node.id for node in names} - assigned - imported - set(dir(builtins)) == set()
 
 
 @needs_flights

@@ -36,7 +36,7 @@ class DemoQuery:
     report : SkippingReport
         The report of the run with xskip.
     seconds, seconds_without : float
-        The durations with and without xskip.
+        The durations of ``collect()`` with and without xskip.
     is_equal : bool
         Whether both runs have the same rows.
     """

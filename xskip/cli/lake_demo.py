@@ -60,6 +60,7 @@ def run_lake_demo(directory: str) -> int:
         enable(spark)
         lake = _written(spark, root)
         _discover(lake)
+        lake.read(_TOPIC).filter(_WINDOW).collect()  # warm-up before the measurements
         written = replace(lake.topics()._view(), caption="What was written")
         window = _read(spark, lake)
         indexed = _index(lake)
@@ -134,10 +135,11 @@ def _query(spark: SparkSession, lake: QuixLake, title: str, filtered: str) -> De
 
 
 def _timed(lake: QuixLake, filtered: str) -> tuple[list[Row], float]:
-    columns = ("time", "partition", "offset", "stream_key", "value")
+    selected = lake.read(_TOPIC).filter(filtered).select("time", "partition", "offset", "stream_key", "value")
     started = time.monotonic()
-    found = lake.read(_TOPIC).filter(filtered).select(*columns).collect()
-    return sorted(found, key=lambda row: (row.partition, row.offset)), time.monotonic() - started
+    found = selected.collect()
+    seconds = time.monotonic() - started
+    return sorted(found, key=lambda row: (row.partition, row.offset)), seconds
 
 
 def _index(lake: QuixLake) -> ResultView:
@@ -202,6 +204,7 @@ def _steps(lake: QuixLake) -> tuple[DemoStep, ...]:
         ),
         DemoStep(
             "Send the messages of a machine again, twice as fast as they came.",
+            "from xskip.quixlake import ReplayOptions\n\n"
             f'lake.replay("{_TOPIC}", ReplayOptions(speed=2.0), keys="oven").to(print)',
         ),
     )
