@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -42,6 +43,8 @@ def test_reports_do_not_call_a_part_the_whole() -> None:
     assert "4,999 skipped (> 99.9 %)" in str(report)
     assert "&gt; 99.9 % <small>" in report._repr_html_()
     savings = Savings(1, datetime.fromtimestamp(0, timezone.utc), (DatasetSavings("/d", 1, 9999, 1000, 1, 1, 0.0),))
+    assert savings._view().caption == "Savings of the session"
+    assert replace(savings, is_of_history=True)._view().caption == "Savings in the query history"
     assert savings.headline.startswith("1 query since 1970-01-01 00:00:00 UTC skipped 1 of 9,999 files (< 0.1 %), ")
 
 

@@ -1,4 +1,4 @@
-"""Totals of the files and bytes that the queries of a session skipped."""
+"""Totals of the files and bytes that the queries of a session, or of a query history, skipped."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class DatasetSavings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savings(ShownTable):
-    """The files and bytes that the queries of a session read and skipped. :func:`xskip.savings` returns them.
+    """The files and bytes that the queries of a session, or of a query history, read and skipped.
+
+    :func:`xskip.savings` returns them.
 
     Attributes
     ----------
@@ -116,7 +118,7 @@ class Savings(ShownTable):
         }
 
     def _caption(self) -> str:
-        return "Savings of the session"
+        return "Savings in the query history" if self.is_of_history else "Savings of the session"
 
     def _lead(self) -> str:
         return self.headline
