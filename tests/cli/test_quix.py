@@ -32,7 +32,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_discovery(base: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "topics", base).startswith("1 topics, 12 segments, ")
+    assert run(capsys, "topics", base).startswith("1 topic, 12 segments, ")
     assert [row["stream_key"] for row in run_json(capsys, "keys", base, "t", "--listed")] == ["a", "b"]
     (row,) = run_json(capsys, "partitions", base, "t", "--key", "b")
     assert (row["partition"], row["last"]) == (1, 53)

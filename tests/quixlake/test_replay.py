@@ -251,7 +251,7 @@ def test_a_message_without_an_offset_fails_before_messages_are_sent(spark: Spark
     df = frame_of(spark, ROWS).selectExpr(
         "timestamp", "key", "headers", "value", "partition", "nullif(offset, 9) as offset", "topic"
     )
-    with pytest.raises(DatasetError, match="1 messages"):
+    with pytest.raises(DatasetError, match="1 message "):
         Replay(df, ReplayOptions()).to(got.append)
     assert got == []
 

@@ -133,5 +133,5 @@ def test_messages_without_a_place_are_refused(spark: SparkSession, column: str) 
     """[QLK-RP-1] A message without partition or offset has no place in the order."""
     rows = frame_of(spark, [Row(0, 0, 1), Row(0, 1, 2)])
     df = rows.withColumn(column, F.expr(f"if(timestamp = 2, null, {column})"))
-    with pytest.raises(DatasetError, match="1 messages without one of them"):
+    with pytest.raises(DatasetError, match="1 message without one of them"):
         Replay(df, ReplayOptions()).frame()

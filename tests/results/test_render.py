@@ -6,9 +6,12 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from xskip.quixlake.results import LakeTable
 from xskip.results.index_status import IndexStatus
+from xskip.results.overview import IndexOverview, Overview
 from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import ScanReport, SkippingReport
@@ -21,6 +24,18 @@ from xskip.results.skipping_report import ScanReport, SkippingReport
 )  # fmt: skip
 def test_numbers_of_bytes_have_a_unit(count: Any, text: str) -> None:
     assert human_bytes(count) == text
+
+
+def test_one_of_a_kind_has_no_plural() -> None:
+    scan = ScanReport("/d", "parquet", "", 1, 0, 0, 10, 0, 1.0)
+    assert "of 1 file skipped" in repr(scan)
+    html = SkippingReport((scan,))._repr_html_()
+    assert (html.count("1 file<"), html.count("1 files")) == (2, 0)
+    one = LakeTable("values", pa.table({"value": ["a"], "segments": [1], "messages": [1], "bytes": [1]}))
+    assert one.headline == "1 value, 1 segment, 1 B, 1 message"
+    index = IndexOverview("/d", "/d/_xskip", "parquet", 1, status=IndexStatus("CURRENT", 1, 0, 0))
+    html = Overview("/", 0, (index,)).to_html()
+    assert ("1 of 1 <small>index is up" in html, "1 file in all indexes" in html) == (True, True)
 
 
 def test_a_part_never_looks_like_none_or_like_the_whole() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xskip.errors import StorageError, error_text
 from xskip.results.index_status import IndexDescription
-from xskip.results.render import html_page, part_of_bytes, percentage, render_html
+from xskip.results.render import count_text, html_page, part_of_bytes, percentage, render_html
 from xskip.results.report_html import COLOURS, Bar, bar_of
 from xskip.results.result_view import ResultView
 from xskip.results.skipping_report import SkippingReport, report_body
@@ -73,7 +73,8 @@ class DemoQuery:
     def bar(self) -> Bar:
         """Return the bar of opened and skipped files."""
         parts = (("matched", self.opened), ("skipped", self.report.skipped))
-        return bar_of(f"{self.opened:,} opened, {self.report.skipped:,} skipped", f"{self.files:,} files", parts)
+        text = f"{self.opened:,} opened, {self.report.skipped:,} skipped"
+        return bar_of(text, count_text(self.files, "files"), parts)
 
     @cached_property
     def report_body(self) -> str:

@@ -16,7 +16,7 @@ from xskip.cli.demo_page import DemoPage, DemoPart, DemoQuery, DemoStep, indexed
 from xskip.indexes import ValueList
 from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions
 from xskip.quixlake.selection import milliseconds
-from xskip.results.render import text_table
+from xskip.results.render import count_text, text_table
 from xskip.results.result_view import ResultView
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _compact(lake: QuixLake) -> bool:
     at_once = timedelta(seconds=-1)
     _say(str(lake.compact(_TOPIC, older_than=at_once)))
     removed = lake.clean(_TOPIC, older_than=at_once)
-    _say(f"removed {removed} files; the check finds {len(lake.check(_TOPIC))} faults")
+    _say(f"removed {removed} files; the check finds {count_text(len(lake.check(_TOPIC)), 'faults')}")
     return lake.read(_TOPIC).selectExpr(*digest).collect() == before
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
+from xskip.results.render import count_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -82,7 +83,7 @@ def streams_of(df: DataFrame) -> tuple[Stream, ...]:
     if unknown:
         raise DatasetError(
             "a replay needs the partition and the offset of every message",
-            found=f"{unknown} messages without one of them",
+            found=f"{count_text(unknown, 'messages')} without one of them",
             hint="filter these messages out",
         )
     return tuple(Stream(r.topic, r.partition, r.messages, r.size, r["last"], r["first"]) for r in found)

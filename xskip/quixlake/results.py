@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.results.render import human_bytes
+from xskip.results.render import count_text, human_bytes
 from xskip.results.result_view import KeyValueView, ShownTable, TableView
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class LakeTable(ShownTable):
     Attributes
     ----------
     what : str
-        What a row stands for, in plural.
+        What a row stands for, as a regular plural such as ``keys``.
     table : pyarrow.Table
         The rows.
     """
@@ -56,14 +56,14 @@ class LakeTable(ShownTable):
     @property
     def headline(self) -> str:
         """Return the numbers of rows, segments, bytes and messages; without those that the table does not have."""
-        parts = [f"{len(self):,} {self.what}"]
+        parts = [count_text(len(self), self.what)]
         if self.what != "segments" and "segments" in self.table.column_names:
-            parts.append(f"{self.total('segments') or 0:,} segments")
+            parts.append(count_text(self.total("segments") or 0, "segments"))
         if "bytes" in self.table.column_names:
             parts.append(human_bytes(self.total("bytes") or 0))
         if "messages" in self.table.column_names:
             messages = self.total("messages")
-            parts.append("an unknown number of messages" if messages is None else f"{messages:,} messages")
+            parts.append("an unknown number of messages" if messages is None else count_text(messages, "messages"))
         return ", ".join(parts)
 
     def total(self, column: str) -> int | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from xskip.errors import ArgumentError, did_you_mean, or_none, shown
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.paths import check_path
-from xskip.results.render import part_of_bytes, text_table
+from xskip.results.render import count_text, part_of_bytes, text_table
 from xskip.results.result_view import ResultView, ShownResult, TableView
 from xskip.results.scan_source import ScanSource
 
@@ -248,7 +248,8 @@ class FileList(ShownResult):
         }
 
     def _summary(self) -> str:
-        return f"{len(self):,} of {self.total:,} files, {part_of_bytes(self.files.total_bytes, self.total_bytes)}"
+        size = part_of_bytes(self.files.total_bytes, self.total_bytes)
+        return f"{len(self):,} of {count_text(self.total, 'files')}, {size}"
 
     def _remarks(self) -> list[str]:
         unused = [f"not used: {predicate}: {reason}" for predicate, reason in self.unused]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from xskip.hints import Call, Method, Phrase, Words
 from xskip.metadata.table import EXPRESSION, SETTINGS
-from xskip.results.render import SizeText, StateText, human_bytes
+from xskip.results.render import SizeText, StateText, count_text, human_bytes
 from xskip.results.result_view import AdvisedValue, KeyValueView, ResultView, TableView
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ class IndexDescription(KeyValueView):
         if not self.scans:
             return ""
         if not index.scans:
-            return f"not used in {self.scans:,} scans"
-        ruled_out = f"at least {index.ruled_out:,} files" if index.ruled_out else "no file"
-        return f"ruled out {ruled_out} in {index.scans:,} of {self.scans:,} scans"
+            return f"not used in {count_text(self.scans, 'scans')}"
+        ruled_out = f"at least {count_text(index.ruled_out, 'files')}" if index.ruled_out else "no file"
+        return f"ruled out {ruled_out} in {index.scans:,} of {count_text(self.scans, 'scans')}"
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: a row per index, its definition as text, its size, its cost and its use."""

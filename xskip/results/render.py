@@ -16,6 +16,7 @@ __all__ = [
     "SizeText",
     "StateText",
     "cell_text",
+    "count_text",
     "days_text",
     "html_page",
     "human_bytes",
@@ -101,6 +102,18 @@ def time_text(moment: datetime) -> str:
     return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def count_text(count: int, nouns: str) -> str:
+    """Return a number with what it counts, which is a regular plural.
+
+    >>> count_text(1, "keys"), count_text(1, "queries"), count_text(1, "indexes"), count_text(1200, "files")
+    ('1 key', '1 query', '1 index', '1,200 files')
+    """
+    if count != 1:
+        return f"{count:,} {nouns}"
+    noun = f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-2] if nouns.endswith("xes") else nouns[:-1]
+    return f"1 {noun}"
+
+
 def days_text(days: int) -> str:
     """Return the text of a number of last days.
 
@@ -148,7 +161,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"text": cell_text, "bytes": human_bytes, "breakable": _breakable}
+    environment.filters |= {"text": cell_text, "bytes": human_bytes, "quantity": count_text, "breakable": _breakable}
     environment.tests |= {"numeric": is_quantity, "state": lambda value: isinstance(value, StateText)}
     return environment
 

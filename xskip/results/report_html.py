@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xskip.results.file_picture import CLASSES, FilePicture
-from xskip.results.render import human_bytes, part_of_bytes, render_html
+from xskip.results.render import count_text, human_bytes, part_of_bytes, render_html
 from xskip.results.result_view import TableView
 
 __all__ = ["COLOURS", "Bar", "Headline", "ScanView", "bar_of", "bytes_of", "report_html"]
@@ -183,7 +183,7 @@ class _Layout:
         caption += "; the filter admits the shaded values" if picture.filtered else ""
         legend = tuple((kind, f"{count:,} {CLASSES[kind]}") for kind, count in picture.counts.items() if count)
         outcome = ", ".join(text for _, text in legend)
-        description = f"The bounds of {picture.files:,} files by {picture.index}. Of the files: {outcome}."
+        description = f"The bounds of {count_text(picture.files, 'files')} by {picture.index}. Of the files: {outcome}."
         return _Layout(
             caption, description, legend, tuple(_notes(picture)), _WIDTH,
             height=axis + (_LABELS if picture.ticks else 4), axis=axis,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from xskip.results.render import human_bytes, part_of_bytes, percentage, time_text
+from xskip.results.render import count_text, human_bytes, part_of_bytes, percentage, time_text
 from xskip.results.result_view import ShownTable, TableView
 
 __all__ = ["DatasetSavings", "Savings"]
@@ -100,10 +100,10 @@ class Savings(ShownTable):
             if self.is_of_history:
                 return "the query history has no query of this time"
             return "no query of this session has ended since xskip.enable(spark)"
-        queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'} since {time_text(self.since)}"
+        queries = f"{count_text(self.queries, 'queries')} since {time_text(self.since)}"
         return (
-            f"{queries} skipped {self.skipped:,} of {self.files:,} files ({percentage(self.skipped, self.files)}), "
-            f"{part_of_bytes(self.skipped_bytes, self.bytes)}, "
+            f"{queries} skipped {self.skipped:,} of {count_text(self.files, 'files')} "
+            f"({percentage(self.skipped, self.files)}), {part_of_bytes(self.skipped_bytes, self.bytes)}, "
             f"in {self.milliseconds:.1f} ms"
         )
 

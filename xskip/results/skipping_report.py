@@ -13,7 +13,7 @@ from xskip.paths import check_path
 from xskip.results.clause_outcomes import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture
-from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
+from xskip.results.render import count_text, html_page, human_bytes, part_of_bytes, percentage, text_table
 from xskip.results.report_html import Headline, ScanView, bar_of, bytes_of, report_html
 from xskip.results.result_view import TableView
 
@@ -96,7 +96,7 @@ class ScanReport:
     drawing: Drawing | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        return f"ScanReport({self.dataset}: {self.skipped:,} of {self.files:,} files skipped)"
+        return f"ScanReport({self.dataset}: {self.skipped:,} of {count_text(self.files, 'files')} skipped)"
 
     @property
     def skipped(self) -> int:
@@ -181,7 +181,7 @@ class ScanReport:
             yield f"single files are not explained: {self.unexplained}"
         more = self.files - len(self.explained)
         if self.explained and more > 0:
-            yield f"{more:,} more file{' is' if more == 1 else 's are'} not shown"
+            yield f"{count_text(more, 'more files')} {'is' if more == 1 else 'are'} not shown"
 
     def _unindexed(self) -> int:
         """Return how many files without metadata the scan reads: rewrites other than that of joins leave out all."""
@@ -197,7 +197,7 @@ class ScanReport:
         bars = (
             bar_of(
                 f"{self.kept - self.pruned:,} read{outside}, {self.skipped:,} skipped{pruned}",
-                f"{self.files:,} files",
+                count_text(self.files, "files"),
                 parts,
             ),
             bar_of(
@@ -319,7 +319,7 @@ class SkippingReport:
     def _effect(self) -> str:
         if not self.scans:
             return self.note or "no scan reads files"
-        among = f"{self.files:,} file{'' if self.files == 1 else 's'}"
+        among = count_text(self.files, "files")
         if len(self.scans) > 1:
             among += f" in {len(self.scans):,} scans"
         if not self.skipped:
@@ -366,7 +366,7 @@ class SkippingReport:
         if not self.files:
             return Headline("", "", self.headline + rest)
         scans = f" in {len(self.scans):,} scans" if len(self.scans) > 1 else ""
-        of_what = f"of {self.files:,} file{'' if self.files == 1 else 's'}{scans} skipped"
+        of_what = f"of {count_text(self.files, 'files')}{scans} skipped"
         if not self.skipped:
             return Headline("0 %", of_what, self.headline + rest)
         whole, kept = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
