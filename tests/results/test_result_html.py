@@ -126,7 +126,7 @@ def test_advice_follows_the_facts() -> None:
     pairs = [("new", 3), ("up to date", AdvisedValue(StateText("no", "warning"), "call refresh()"))]
     root = ElementTree.fromstring(result_html(ResultView.of_pairs("State", pairs)))
     cells = [(row[0].text, row[1].text, row[1].get("class")) for row in root.iter("tr")]
-    assert cells == [("new", "3", "n"), ("up to date", "no", "xs-state xs-warning")]
+    assert cells == [("new", "3", None), ("up to date", "no", "xs-state xs-warning")]
     (step,) = [each for each in root.iter("p") if each.get("class") == "xs-next"]
     assert "".join(step.itertext()) == "Next: call refresh()"
 
