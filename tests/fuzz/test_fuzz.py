@@ -75,7 +75,7 @@ def test_a_wrong_skip_is_found_and_cut_down(
     if not THOROUGH:  # most queries, about which nothing is asserted
         monkeypatch.setattr(rounds, "planned_by_metadata", lambda *_: ())
     monkeypatch.setattr(rounds, "_RUN", 12)  # so that the way that plans first is sure to ask the wrong comparison
-    _, failures = Round(spark, tmp_path, 3).run(40 if THOROUGH else 20)
+    _, failures = Round(spark, tmp_path, 4).run(40 if THOROUGH else 20)
     monkeypatch.undo()
     assert failures
     assert {failure.way for failure in failures} > {"", "explained before settings changed"}

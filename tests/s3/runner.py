@@ -48,6 +48,7 @@ def session(port: int) -> SparkSession:
         "fast.upload.buffer": "bytebuffer",
         "retry.interval": "50ms",
         "retry.throttle.interval": "50ms",
+        "input.stream.type": "classic",  # that of Hadoop 3.5 by default reads ahead, by requests that nothing counts
     }.items():
         builder = builder.config(f"spark.hadoop.fs.s3a.{key}", value)
     return builder.getOrCreate()
