@@ -200,6 +200,7 @@ def test_as_text_json_and_page(lake: Path) -> None:
     page = found.to_html()
     assert page.index("torn") < page.index("/fresh")
     assert "new &amp; old" in page
+    assert '<td colspan="5">call refresh()</td>' in page
     assert "<script" not in page
     assert str(xskip.overview(lake / "empty")) == "no index"
 
