@@ -83,14 +83,14 @@ def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int 
 
     page, measured, shot = folder / f"{mode}.html", folder / f"{mode}-measured.html", folder / f"{mode}.png"
     page.write_text(html, encoding="utf-8")
-    _run(folder, mode, (width, height), f"--screenshot={shot}", page.as_uri())
+    run(folder, mode, (width, height), f"--screenshot={shot}", page.as_uri())
     keep(shot)  # before the page can be found wanting
     # Chromium's window is at least 500 pixels wide, so a frame measures the page at the width.
     frame = escape(html.replace("</body>", f"{_MEASURE}</body>"))
     style = f"border: 0; width: {width}px; height: {height}px"
     outer = f'<!doctype html><body style="margin: 0"><iframe style="{style}" srcdoc="{frame}"></iframe></body>'
     measured.write_text(outer, encoding="utf-8")
-    dumped = _run(folder, mode, (width, height), "--dump-dom", measured.as_uri())
+    dumped = run(folder, mode, (width, height), "--dump-dom", measured.as_uri())
     found = re.search(r'<pre id="measured">(.*?)</pre>', dumped, re.DOTALL)
     assert found, f"Chromium has not measured the page: {dumped[:2000]}"
     text = found[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
@@ -101,7 +101,7 @@ def rendered(html: str, folder: Path, mode: str, height: int = 1400, width: int 
     return Page(shot, pixels, [Element(*each) for each in elements], content)
 
 
-def _run(folder: Path, mode: str, size: tuple[int, int], *arguments: str) -> str:
+def run(folder: Path, mode: str, size: tuple[int, int], *arguments: str) -> str:
     assert CHROMIUM is not None
     command = [
         CHROMIUM, *_FLAGS, f"--user-data-dir={folder / 'profile'}", f"--blink-settings={_MODES[mode]}",
