@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -116,3 +118,20 @@ def an_opened_index_at_a_base_location(bucket: Bucket) -> None:
         except error:
             continue
         raise AssertionError(f"there is no index of {wrong}")
+
+
+@scenario
+def commands_without_spark(bucket: Bucket) -> None:
+    """Check that the commands that need no session read an index on S3 by pyarrow."""
+    bucket.index.create([MinMax("x")])
+    base, path = f"s3a://{bucket.name}", f"s3://{bucket.name}/t"
+    commands = {
+        "status": (path,), "describe": (path,), "history": (path,), "advise": (path,), "files": (path, "x = 15"),
+        "list": (base,),
+    }  # fmt: skip
+    with environment(bucket):
+        for command, arguments in commands.items():
+            run = [sys.executable, "-m", "xskip", command, *arguments]
+            ran = subprocess.run(run, capture_output=True, text=True, check=False, timeout=100)
+            assert (ran.returncode, ran.stderr) == (0, ""), (command, ran.stderr)
+            assert {"files": "f1", "list": path.partition(":")[2]}.get(command, "") in ran.stdout, ran.stdout
