@@ -57,7 +57,7 @@ def test_errors_of_overviews_and_histories(tmp_path: Path, monkeypatch: pytest.M
     assert needed(indexes_below, "list", str(tmp_path)) == "cannot list the directory (where: /lake)"
     assert needed(savings_of, "savings", str(tmp_path)) == "cannot list the directory (where: /lake)"
     for show, words in ((indexes_below, ["list", "/none/at/all"]), (savings_of, ["savings", "/none/at/all"])):
-        with pytest.raises(DatasetError, match="the base location does not exist"):
+        with pytest.raises(DatasetError, match="there is no such directory"):
             show(make_parser().parse_args(words))
 
 

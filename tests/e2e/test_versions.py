@@ -113,7 +113,7 @@ def test_migrate_all_of_a_location_without_indexes_is_an_error(
         with pytest.raises(DatasetError, match=rf"the base location has no indexes .where: .*{name}; .*check the path"):
             xskip.migrate_all(spark, str(tmp_path / name))
     assert main(["migrate", str(tmp_path / "none"), "--all"]) == 2
-    assert "the base location does not exist (where: " in capsys.readouterr().err
+    assert "there is no such directory (where: " in capsys.readouterr().err
 
 
 def test_migrate_all(

@@ -192,7 +192,7 @@ def _needed(error: XskipError) -> NeedsSpark:
 def demand_directory(location: str) -> None:
     """Raise DatasetError if a location is a local path, and no directory."""
     if not re.match(r"(?!file:)[A-Za-z][\w+.-]*:", location) and not Path(location.removeprefix("file:")).is_dir():
-        raise DatasetError("the base location does not exist", where=location)
+        raise DatasetError("there is no such directory", where=location, hint="check the path")
 
 
 def _decides_reading(key: str) -> bool:
