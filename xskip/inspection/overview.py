@@ -65,7 +65,7 @@ class Survey:
                 return None
             index = self._describe(snapshot, directory)
             if around and _resolved(around) != _resolved(index.dataset):
-                problem = Words("the index is that of {}; {}", index.dataset, _call("adopt", around))
+                problem = Words("the index is that of {}; {}", index.dataset, _call(Call("adopt"), around))
                 return _Found(
                     replace(index, dataset=around, problem=problem, fault="index of another path"), is_of_another=True
                 )
@@ -79,7 +79,9 @@ class Survey:
         if status is None or status.up_to_date or index.problem:
             return _Found(index)
         # the format and options with which the index reads are in its record
-        advice = _call("refresh", index.dataset, *_place(index)) if status.remedy == str(Call("refresh")) else None
+        advice = (
+            _call(Call("refresh"), index.dataset, *_place(index)) if status.remedy == str(Call("refresh")) else None
+        )
         return _Found(replace(index, advice=Words("{}", advice) if advice else status.remedy))
 
     def _describe(self, snapshot: Snapshot, directory: str) -> IndexOverview:
@@ -110,7 +112,7 @@ class Survey:
 def _overwritten(copy: DefinitionCopy) -> IndexOverview:
     location = metadata_directory(copy.root, None)
     what = IndexDeletedError.after(location, copy.time).what
-    problem = Words("{}; {}, which builds the same index again", what, _call("refresh", copy.root))
+    problem = Words("{}; {}, which builds the same index again", what, _call(Call("refresh"), copy.root))
     return replace(_defined(copy), problem=problem, fault="index deleted")
 
 
@@ -136,9 +138,9 @@ def _place(index: IndexOverview) -> tuple[str, ...]:
     return ("--location", base) if is_below_base else ("--at", index.location)
 
 
-def _call(method: str, *words: str) -> Phrase:
-    """Return the advice to call a method, or to run its command with the words after it."""
-    return Phrase(str(Call(method)), f"run {shlex.join(['xskip', method, *words])}")
+def _call(advice: Call, *words: str) -> Phrase:
+    """Return the advice to call a method, or to run its command with words after it."""
+    return Phrase(str(advice), f"{advice.shell} {shlex.join(words)}")
 
 
 def _defined(copy: DefinitionCopy) -> IndexOverview:
