@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType
 
-from tests.helpers import kept, needs_spark_4, opened_files, write_once
+from tests.helpers import index, kept, needs_spark_4, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import (
     BloomFilter,
@@ -205,6 +205,18 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
     assert kept(spark, path, "i % 4 = 3") == {"one"}
     monkeypatch.setattr(evaluator, "_MAX_VALUES", 2)
     assert kept(spark, path, "i % 4 = 3 AND i > 0") == set(files)
+
+
+def test_bounds_of_one_zero(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-FN-3] Equal bounds are one value, but zeros of both signs have equal bounds."""
+    files = {"minus": [(-0.0,)], "plus": [(0.0,)], "both": [(0.0,), (-0.0,)], "one": [(1.0,), (1.0,)]}
+    path = write_once(spark, tmp_path / "data", "d double", files)
+    index(spark, path, [MinMax("d")])
+    for text in ("-0.0", "0.0"):
+        predicate = f"cast(d as string) = '{text}'"
+        assert kept(spark, path, predicate) == set(files), predicate
+        assert spark.read.parquet(path).filter(predicate).count() == 2, predicate
+    assert kept(spark, path, "d = -0.0D") == {"minus", "plus", "both"}
 
 
 def test_one_evaluation_a_query(spark: SparkSession, year: Family, monkeypatch: pytest.MonkeyPatch) -> None:
