@@ -254,8 +254,8 @@ def test_keys_of_a_file_encrypt_and_rotate(
         xskip.use_kms(None)
 
 
-def test_a_base_location_that_does_not_exist_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "does not exist" in call_json(capsys, "list", "/nowhere/at/all", code=2)["error"]["what"]
+def test_a_directory_that_does_not_exist_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no such directory" in call_json(capsys, "list", "/nowhere/at/all", code=2)["error"]["what"]
 
 
 def test_an_interruption_is_one_line(

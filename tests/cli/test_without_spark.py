@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.helpers import index, write_files
 from xskip import BloomFilter, MinMax, NullCount, ValueList
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
+from xskip.cli.sessions import recorded_format
 from xskip.cli.spark_fallback import NeedsSpark, files, indexes_below, open_without_spark, status
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.query_history.files import HistoryFiles, HistoryWriter
@@ -307,6 +309,7 @@ def test_the_default_settings_of_spark(
             "spark.sql.shuffle.partitions",
             {"files"},
         ),
+        ("--conf spark.xskip.history.location=/h pyspark-shell", "spark.xskip.history.location", {"describe"}),
         ("--properties-file /conf pyspark-shell", "--properties-file", {"describe", "status", "files"}),
         ("--master local[2] --packages org.apache.spark:spark-avro_2.13:4.1.1 pyspark-shell", "", set()),
         ("-Dspark.executor.memory=2g", "", set()),
@@ -352,6 +355,21 @@ def test_only_the_state_of_a_deleted_index_needs_spark(
         error = capsys.readouterr().err
         assert error.startswith("xskip: the dataset was overwritten since 20"), command
         assert "run xskip refresh" in error
+
+
+def test_the_format_of_a_dataset_that_was_moved(spark: SparkSession, tmp_path: Path) -> None:
+    """The indexes of the former path tell it, unless they have different ones."""
+    path = write_files(spark, tmp_path / "data", "a int", {"f": [(1,)]}, "avro")
+    index(spark, path, [MinMax("a")], "avro")
+    assert recorded_format(path) == "avro"
+    moved = str(tmp_path / "moved")
+    os.rename(path, moved)
+    assert (recorded_format(moved), recorded_format(moved, base="/md")) == ("avro", "")
+    other = write_files(spark, tmp_path / "other", "a int", {"f": [(1,)]})
+    index(spark, other, [MinMax("a")])
+    (directory,) = Path(other, "_xskip").iterdir()
+    os.rename(directory, Path(moved, "_xskip", directory.name))
+    assert recorded_format(moved) == ""
 
 
 def imported_modules(*arguments: str) -> set[str]:

@@ -22,7 +22,7 @@ from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
-from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, metadata_directory
 from xskip.settings import PLACES
 from xskip.spark.bridge.java_errors import first_line, translate_spark_errors
 from xskip.spark.query.spark_engine import engine_of
@@ -132,8 +132,20 @@ def recorded_format(path: str, at: str = "", base: str = "") -> str:
         if live is not None and live.record is not None and live.record.read_profile is not None:
             return live.record.read_profile.format
         copy = find_copy(LocalStorage(), IndexLocation(root, directory, root)) if live is None else None
-        return copy.read_profile.format if copy is not None else ""
-    return ""
+        if copy is not None:
+            return copy.read_profile.format
+    return "" if at or base else _format_of_others(f"{root}/{INDEX_DIRECTORY}")
+
+
+def _format_of_others(folder: str) -> str:
+    """Return the format that all indexes in the folder of a dataset record, which was moved or copied with them."""
+    formats = set()
+    for directory in LocalStorage().directories(folder):
+        with suppress(XskipError):
+            live = find_live(LocalStorage(), directory)
+            record = None if live is None else live.record
+            formats.add(record.read_profile.format if record and record.read_profile else "")
+    return formats.pop() if len(formats) == 1 else ""
 
 
 def _builder(arguments: argparse.Namespace, fmt: str) -> Any:
