@@ -47,7 +47,7 @@ _LISTING = (
     "spark.sql.parquet.respectSummaryFiles",
 )  # fmt: skip
 #: Settings of the record of queries, which decide neither where an index is nor what it says of files.
-_HISTORY = "spark.xskip.history."
+_HISTORY = ("spark.xskip.history.location", "spark.xskip.history.days")
 _SUBMITTED = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 #: A file of settings, or the key of a setting that can concern a command.
 _SETTING = re.compile(r"(?:^|-D|[\s=\"'])(--properties-file|spark\.(?:xskip|hadoop|sql)\.[^\s=\"']*)")
@@ -128,7 +128,7 @@ def status(arguments: argparse.Namespace) -> IndexStatus:
 def files(arguments: argparse.Namespace) -> FileList:
     """Return the files that a query with the predicate of the arguments reads, or raise NeedsSpark."""
     try:
-        opened = open_without_spark(arguments, lambda key: key.startswith(_QUERIES) and not key.startswith(_HISTORY))
+        opened = open_without_spark(arguments, lambda key: key.startswith(_QUERIES) and key not in _HISTORY)
         choice = opened.choose_files(arguments.predicate)
     except MetadataNotFoundError as error:
         if not arguments.without_index:
@@ -207,7 +207,7 @@ def _decides_reading(key: str) -> bool:
     from xskip.metadata.reader_settings import RECORDS, SETTING_PREFIXES, SETTINGS
     from xskip.standalone.spark_reading import KNOWN_FORMATS
 
-    if key.startswith(_HISTORY):
+    if key in _HISTORY:
         return False
     if key.startswith((*_PLACES, *_LISTING)):
         return True
