@@ -370,6 +370,9 @@ def test_the_format_of_a_dataset_that_was_moved(spark: SparkSession, tmp_path: P
     (directory,) = Path(other, "_xskip").iterdir()
     os.rename(directory, Path(moved, "_xskip", directory.name))
     assert recorded_format(moved) == ""
+    (tmp_path / "third").mkdir()
+    (tmp_path / "third" / "_xskip").touch()
+    assert recorded_format(str(tmp_path / "third")) == ""
 
 
 def imported_modules(*arguments: str) -> set[str]:

@@ -128,24 +128,26 @@ def recorded_format(path: str, at: str = "", base: str = "") -> str:
     root = os.path.abspath(path.removeprefix("file:"))
     directory = at or metadata_directory(root, base or None)
     with suppress(XskipError):
-        live = find_live(LocalStorage(), os.path.abspath(directory))
-        if live is not None and live.record is not None and live.record.read_profile is not None:
-            return live.record.read_profile.format
-        copy = find_copy(LocalStorage(), IndexLocation(root, directory, root)) if live is None else None
+        found = _format_in(os.path.abspath(directory))
+        if found is not None:
+            return found
+        copy = find_copy(LocalStorage(), IndexLocation(root, directory, root))
         if copy is not None:
             return copy.read_profile.format
-    return "" if at or base else _format_of_others(f"{root}/{INDEX_DIRECTORY}")
+        # a dataset that was moved or copied has the indexes of its former path
+        others = [] if at or base else LocalStorage().directories(f"{root}/{INDEX_DIRECTORY}")
+        formats = {_format_in(each) or "" for each in others}
+        return formats.pop() if len(formats) == 1 else ""
+    return ""
 
 
-def _format_of_others(folder: str) -> str:
-    """Return the format that all indexes in the folder of a dataset record, which was moved or copied with them."""
-    formats = set()
-    for directory in LocalStorage().directories(folder):
-        with suppress(XskipError):
-            live = find_live(LocalStorage(), directory)
-            record = None if live is None else live.record
-            formats.add(record.read_profile.format if record and record.read_profile else "")
-    return formats.pop() if len(formats) == 1 else ""
+def _format_in(directory: str) -> str | None:
+    """Return the format that the index in a directory records, empty if it is not known; None without an index."""
+    live = find_live(LocalStorage(), directory)
+    if live is None:
+        return None
+    profile = live.record.read_profile if live.record is not None else None
+    return profile.format if profile is not None else ""
 
 
 def _builder(arguments: argparse.Namespace, fmt: str) -> Any:
