@@ -26,7 +26,7 @@ class Section(IntEnum):
     RANGES = 4
     #: An int64 for each file: the number of bytes that the query needs of the file.
     SIZES = 5
-    #: The bounds and the numbers of NULLs of columns in the files that are left, see ``xskip.engine.column_facts``.
+    #: The bounds, NULLs and distinct values of columns in the files that are left, see ``xskip.engine.column_facts``.
     COLUMNS = 6
     #: For each predicate of the request two bits for each file that is left: no row satisfies it, and all rows do.
     PREDICATES = 7

@@ -47,6 +47,7 @@ __all__ = ["IndexCatalog", "translate", "without_columns"]
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
 #: The index types whose metadata have the least and the greatest value, the smallest metadata first.
 _WITH_BOUNDS = ("minmax", "valuelist")
+#: The index types whose metadata have all distinct values.
 _WITH_VALUES = ("valuelist",)
 #: The index types of the metadata format. For other index types, only a commit record states the column types.
 _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")

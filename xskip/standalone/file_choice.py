@@ -35,8 +35,9 @@ class FileChoice:
     """The files that a predicate needs."""
 
     files: FileList
-    #: Whether a query in Spark can read fewer files, because of the predicate or of files without metadata [STA-SK-3].
+    #: Whether a query in Spark can rule out more files of the index by the predicate [STA-SK-3].
     is_looser: bool
+    #: Whether there are files without metadata, which Spark can rule out by partition values [STA-SK-3].
     has_new_files: bool
 
     @staticmethod

@@ -91,8 +91,8 @@ final class JoinedPair {
       FileBounds bounds = target.bounds(each.one);
       BitSet left = target.left();
       for (int i = left.nextSetBit(0); i >= 0; i = left.nextSetBit(i + 1)) {
-        boolean isLeft =
-            bounds.isBounded(i) ? meet(intervals, bounds, i) : !bounds.isEmpty(i); // not of NULL
+        // NULL has no partner
+        boolean isLeft = bounds.isBounded(i) ? meet(intervals, bounds, i) : !bounds.isEmpty(i);
         if (!isLeft) {
           left.clear(i);
           isPruned = true;
