@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +159,47 @@ def test_a_dry_run(spark: SparkSession, path: str, collected: list[tuple[str, ..
     assert (result.indexes_added, result.indexes_removed) == (("valuelist(s)",), ("minmax(x)",))
     assert "dry run" in str(result)
     assert (made.describe().commit, defined(made), collected) == (1, ["minmax(x)"], [])
+
+
+def test_a_moved_dataset_keeps_its_statistics(spark: SparkSession, path: str, collected: list[tuple[str, ...]]) -> None:
+    """[MDS-C-28] [MDS-C-30] Nothing is read again; the dry run says so and changes nothing."""
+    SkippingIndex.for_path(spark, path).ensure([MinMax("x"), ValueList("s")])
+    moved = shutil.move(path, f"{path}-moved")
+    made = SkippingIndex.for_path(spark, moved)
+    write_once(spark, Path(moved), SCHEMA, {"c": [(20, "ef")]})
+    collected.clear()
+    planned = made.ensure([MinMax("x")], dry_run=True)
+    assert (planned.former.endswith(path), planned.created, planned.indexes_removed) == (True, False, ("valuelist(s)",))
+    assert (planned.added, planned.removed, planned.unchanged, made.exists()) == (1, 0, 2, False)
+    assert f"would adopt      the index of {planned.former}" in str(planned)
+    result = made.ensure([MinMax("x")])
+    assert (result.former, result.changed, result.created) == (planned.former, True, False)
+    assert (result.added, result.removed, result.unchanged, result.indexes_added) == (1, 0, 2, ())
+    assert collected == [("minmax(x)",)]
+    assert kept(spark, moved, "x > 15") == {"c"}
+    assert rows_of(made) == rows_of_new(spark, moved, [MinMax("x")])
+    assert not made.ensure([MinMax("x")]).changed
+
+
+@pytest.mark.parametrize("why", ["other times", "two former places"])
+def test_an_index_that_cannot_be_adopted_is_built_anew(
+    spark: SparkSession, path: str, collected: list[tuple[str, ...]], why: str
+) -> None:
+    """[MDS-C-28] [MDS-C-30]"""
+    SkippingIndex.for_path(spark, path).ensure([MinMax("x")])
+    if why == "two former places":
+        path = shutil.move(path, f"{path}-between")
+        SkippingIndex.for_path(spark, path).ensure([MinMax("x")])
+    moved = shutil.copytree(path, f"{path}-moved")
+    if why == "other times":
+        for file in Path(moved).glob("*.parquet"):
+            os.utime(file, (1, 1))
+    collected.clear()
+    made = SkippingIndex.for_path(spark, moved)
+    result = made.ensure([MinMax("x")])
+    assert (result.former, result.created, result.added) == ("", True, 2)
+    assert len(collected) == 2
+    assert kept(spark, moved, "x > 5") == {"b"}
 
 
 # --- other states -------------------------------------------------------------------------------------------------

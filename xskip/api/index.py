@@ -267,7 +267,8 @@ class SkippingIndex(IndexInspection):
         dataset has the indexes already and no file has changed, the call commits nothing. Otherwise all changes are one
         commit, so queries always find an index: missing indexes, and indexes with other parameters, are collected for
         all files; indexes that are not in the list are removed; all others are collected for new and changed files
-        only. An existing index keeps its version of the metadata format, see :meth:`migrate`.
+        only. An existing index keeps its version of the metadata format, see :meth:`migrate`. A dataset that was moved
+        with its index keeps the statistics, see :meth:`adopt`.
 
         Parameters
         ----------

@@ -20,11 +20,7 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.indexing.adoption import Adoption
 from xskip.indexing.commit_attempts import retry_conflicts
-from xskip.indexing.definition_copies import (
-    discard_definition,
-    discard_former_definition,
-    keep_present_definition,
-)
+from xskip.indexing.definition_copies import discard_definition, keep_present_definition
 from xskip.indexing.gone_dataset import drop_gone_dataset
 from xskip.indexing.reader import PathReader, Reader
 from xskip.indexing.source import (
@@ -263,10 +259,7 @@ class IndexMaintenance:
             check_text("former", former)
         engine, source = self._open()
         limits = new_write_options(self._spark, engine, CURRENT_VERSION)
-        result = Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
-        keep_present_definition(engine, source)
-        discard_former_definition(engine, result.former)
-        return result
+        return Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
 
     def optimize(self) -> OptimizeResult:
         """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.

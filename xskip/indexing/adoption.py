@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from xskip.errors import DatasetError, IndexDefinitionError, IndexExistsError, MetadataNotFoundError
 from xskip.hints import Call, Method, Phrase, Words
 from xskip.indexing.build_plan import plan_existing
+from xskip.indexing.definition_copies import discard_former_definition, keep_present_definition
 from xskip.indexing.source import Source, check_reading
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
@@ -27,10 +28,28 @@ from xskip.results.history import AdoptionResult
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.query.spark_engine import SparkEngine
 
-__all__ = ["Adoption"]
+__all__ = ["Adoption", "FormerIndex"]
 
 _CREATE = Call("create", "[...]")
 _FORMER = Phrase("pass the former path of the dataset", "name the former directory with --former")
+
+
+@dataclass(frozen=True, slots=True)
+class FormerIndex:
+    """The index of a former place of a dataset, as the new place can have it."""
+
+    snapshot: Snapshot
+    #: The former root of the dataset.
+    root: str
+    #: The rows of the files that are as the index describes them, with their new names.
+    table: MetadataTable
+    #: The number of present files that the index does not know.
+    new_files: int
+
+    @property
+    def changed(self) -> int:
+        """Return the number of rows that no present file has."""
+        return self.snapshot.rows - len(self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +75,18 @@ class Adoption:
                 "the dataset already has an index", where=source.directory,
                 hint=Words("{} before {}", Phrase("drop() it", "run xskip drop"), Method("adopt")),
             )  # fmt: skip
+        return self.commit(self.find(former))
+
+    def find(self, former: str | None) -> FormerIndex:
+        """Find the former index, and compare it with the present files; ``former`` as in :meth:`run`."""
+        source = self.source
         snapshot = self._former(former)
         assert snapshot.record is not None
         check_reading(source, snapshot)
         snapshot.demand_keys()
         listed = list_files(source.dataset)
-        moved = self._moved(snapshot.load(), snapshot.record.root)
+        root = snapshot.record.root
+        moved = self._moved(snapshot.load(), root)
         fresh, alive = compare_files(listed.files, moved.files)
         # Names, sizes and times identify files: one of them that is the same shows that this is the same dataset.
         if snapshot.rows and not np.any(alive):
@@ -71,10 +96,16 @@ class Adoption:
                 hint=Words("copy the files with their times, as cp -p and rsync -t do, or {}", _CREATE),
             )  # fmt: skip
         adopted = self._completed(moved.take(pa.array(np.flatnonzero(alive))), listed, snapshot)
-        self._commit(adopted, snapshot)
+        return FormerIndex(snapshot, root, adopted, len(fresh))
+
+    def commit(self, former: FormerIndex) -> AdoptionResult:
+        """Commit a former index at the new place, and take care of the copies of its definition."""
+        source = self.source
+        self._write(former.table, former.snapshot)
         self.engine.forget(source.directory)
-        changed = snapshot.rows - len(adopted)
-        return AdoptionResult(source.directory, snapshot.record.root, len(adopted), changed, len(fresh))
+        keep_present_definition(self.engine, source)
+        discard_former_definition(self.engine, former.root)
+        return AdoptionResult(source.directory, former.root, len(former.table), former.changed, former.new_files)
 
     def _former(self, former: str | None) -> Snapshot:
         """Return the snapshot of the only index that can be adopted."""
@@ -131,7 +162,7 @@ class Adoption:
         partitions = listed.partitions_of(table.files) if table.partitions else {}
         return replace(table, partitions=partitions, indexes=indexes)
 
-    def _commit(self, table: MetadataTable, snapshot: Snapshot) -> None:
+    def _write(self, table: MetadataTable, snapshot: Snapshot) -> None:
         assert snapshot.record is not None
         write_options = replace(
             snapshot.write_options, rows_per_file=self.limits.rows_per_file, bytes_per_file=self.limits.bytes_per_file

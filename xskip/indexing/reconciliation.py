@@ -2,20 +2,22 @@
 
 .. code-block:: text
 
-    no index                        create it
+    no index                        create it, or adopt that of the former path of a moved dataset, and go on
     the same indexes                refresh them, without a Spark job if no file has changed
     other indexes or parameters     add, replace and remove indexes, and refresh the others, in one commit
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from xskip.errors import IndexDroppedError, RecordDamagedError
+from xskip.errors import IndexDroppedError, MetadataNotFoundError, RecordDamagedError, XskipError
 from xskip.indexes import Index
+from xskip.indexing.adoption import Adoption, FormerIndex
 from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
 from xskip.indexing.commit_attempts import Collected
@@ -24,6 +26,7 @@ from xskip.indexing.indexed_listing import IndexedListing
 from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition
+from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.definition_copy import find_copy
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
@@ -31,6 +34,8 @@ from xskip.results.operations import EnsureResult, RefreshResult
 from xskip.spark.collect.planned_index import PlannedIndex
 
 __all__ = ["Reconciliation"]
+
+_log = logging.getLogger("xskip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Reconciliation(Update):
         known = [definition for definition, _ in snapshot.indexes] if snapshot else []
         requested = plan(source, self.indexes, known)
         if snapshot is None:
-            return partial(self._created, source, requested)
+            return self._prepared_first(source, requested)
         check_dataset(snapshot, source.location)
         difference = _Difference.between(snapshot, requested)
         reread = reading_differences(source, snapshot)
@@ -113,6 +118,37 @@ class Reconciliation(Update):
         with suppress(RecordDamagedError):
             return open_snapshot(source.storage, source.directory)
         return None
+
+    def _prepared_first(self, source: Source, requested: tuple[PlannedIndex, ...]) -> Callable[[], EnsureResult]:
+        """Prepare the first index of the dataset at its path."""
+        former = self._former_index(source)
+        if former is None:
+            return partial(self._created, source, requested)
+        return partial(self._adopted, source, former, requested)
+
+    def _former_index(self, source: Source) -> FormerIndex | None:
+        """Return the index of a former path of the dataset; None if there is none that can be adopted."""
+        if list_records(source.storage, source.directory):  # a damaged record, which only a build replaces
+            return None
+        try:
+            former = self._adoption(source).find(None)
+        except MetadataNotFoundError:
+            return None
+        except XskipError as error:
+            _log.info("xskip builds a new index of %s, and adopts none of a former path: %s", source.root, error)
+            return None
+        return former if len(former.table) else None
+
+    def _adoption(self, source: Source) -> Adoption:
+        return Adoption(self.engine, source, None, new_write_options(self.spark, self.engine, CURRENT_VERSION))
+
+    def _adopted(self, source: Source, former: FormerIndex, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
+        if not self.dry_run:
+            self._adoption(source).commit(former)
+            return replace(self._prepared(None)(), former=former.root)
+        files = RefreshResult(former.new_files, former.changed, len(former.table), 0.0)
+        result = self._result(source, files, _Difference.between(former.snapshot, requested))
+        return replace(result, former=former.root)
 
     def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
         build = self.new_build(source, requested, CURRENT_VERSION)

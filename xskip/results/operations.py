@@ -113,6 +113,8 @@ class EnsureResult(KeyValueView):
         The reason why a dataset of a configuration file stayed as it was; else empty.
     rebuilt : bool
         Whether the index was deleted by an overwrite of the dataset, and the call has built one again, or would.
+    former : str
+        The path from which the dataset was moved or copied, and whose index the call has adopted, or would; else empty.
     """
 
     dataset: str
@@ -129,12 +131,13 @@ class EnsureResult(KeyValueView):
     dry_run: bool = False
     problem: str = ""
     rebuilt: bool = False
+    former: str = ""
 
     @property
     def changed(self) -> bool:
         """Return whether the call changed the index, or would change it."""
         indexes = self.indexes_added or self.indexes_replaced or self.indexes_removed
-        return bool(indexes or self.added or self.removed)
+        return bool(indexes or self.added or self.removed or self.former)
 
     def _caption(self) -> str:
         return "Changes of the index" + (" (dry run)" if self.dry_run else "")
@@ -144,10 +147,12 @@ class EnsureResult(KeyValueView):
         if self.problem:
             return [("dataset", self.dataset), ("problem", self.problem)]
         rebuilt = "would build again" if self.dry_run else "built again"
+        adopted = "would adopt" if self.dry_run else "adopted"
         return [
             ("dataset", self.dataset),
             *([("dry run", "nothing was changed")] if self.dry_run else []),
             *([(rebuilt, "after an overwrite of the dataset")] if self.rebuilt else []),
+            *([(adopted, f"the index of {self.former}")] if self.former else []),
             *((f"indexes {what}", ", ".join(names)) for what, names in indexes.items() if names),
             ("files added", self.added),
             ("files removed", self.removed),
