@@ -208,7 +208,8 @@ class IndexDeletedError(MetadataNotFoundError):
         IndexDeletedError
         """
         return cls(
-            f"the dataset was overwritten since {time}, or its index was deleted in another way", where=where,
+            f"the dataset was overwritten since its indexes were defined ({time}), "
+            "or its index was deleted in another way", where=where,
             hint=Words("{}, which builds the same index again", Call("refresh")),
         )  # fmt: skip
 

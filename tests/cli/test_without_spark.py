@@ -353,7 +353,7 @@ def test_only_the_state_of_a_deleted_index_needs_spark(
     for command in set(COMMANDS) - {"status"}:
         assert main([command, path, *COMMANDS[command]]) == 2
         error = capsys.readouterr().err
-        assert error.startswith("xskip: the dataset was overwritten since 20"), command
+        assert error.startswith("xskip: the dataset was overwritten since its indexes were defined (20"), command
         assert "run xskip refresh" in error
 
 

@@ -23,7 +23,8 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.spark.query.spark_engine import engine_of
 
 OVERWRITTEN = (
-    r"the dataset was overwritten since 20\d\d-.* UTC, or its index was deleted .*; call refresh\(\), which builds the"
+    r"the dataset was overwritten since its indexes were defined \(20\d\d-.* UTC\), or its index was deleted .*; "
+    r"call refresh\(\), which builds the"
 )
 GONE = r"the index is gone: this process has built or used it, .*an overwrite of the dataset deletes: mode"
 
@@ -74,11 +75,13 @@ def test_a_refresh_builds_the_index_again(
     status = made.status()
     assert (status.indexed, status.up_to_date, status.version) == (0, False, "CURRENT")
     assert "call refresh()" in str(status)
-    assert status.problem.startswith("the dataset was overwritten since 20")
+    assert status.problem.startswith("the dataset was overwritten since its indexes were defined (20")
     assert spark.read.parquet(path).filter("a > 7").count() == 1
     (scan,) = xskip.last_report(spark).scans
-    assert scan.problem.startswith("the dataset has no index any more: it was overwritten since 20")
-    assert scan.problem.endswith(" UTC, or its index was deleted; call refresh(), which builds it again")
+    assert scan.problem.startswith(
+        "the dataset has no index any more: it was overwritten since its indexes were defined (20"
+    )
+    assert scan.problem.endswith(" UTC), or its index was deleted; call refresh(), which builds it again")
     result = made.refresh()
     assert (result.rebuilt, result.added) == (True, status.missing)
     after = made.describe()
@@ -103,7 +106,7 @@ def test_a_query_right_after_an_overwrite_says_so(
     for _ in range(2):
         assert spark.read.parquet(path).filter("a > 7").count() == 1
         (scan,) = xskip.last_report(spark).scans
-        assert "was overwritten since 20" in scan.problem
+        assert "was overwritten since its indexes were defined (20" in scan.problem
         assert "call refresh()" in scan.problem
         assert scan.skipped == 0
 

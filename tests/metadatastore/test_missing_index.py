@@ -59,4 +59,5 @@ def test_an_index_without_its_first_record_is_lost(location: IndexLocation) -> N
 def test_an_index_with_a_copy_of_its_definition_is_lost(location: IndexLocation) -> None:
     definitions = (IndexDefinition("minmax", ("a",)),)
     keep_copy(LocalStorage(), location, DefinitionCopy(location.root, ReadProfile("parquet"), 4, definitions))
-    assert lost(location).startswith(f"{IndexDeletedError.__name__}: the dataset was overwritten since 20")
+    expected = f"{IndexDeletedError.__name__}: the dataset was overwritten since its indexes were defined (20"
+    assert lost(location).startswith(expected)

@@ -67,8 +67,8 @@ def _elsewhere(engine: SparkEngine, path: str) -> str:
         own = location.directory
         copy = find_copy(storage_for(engine.hook, root), location)
         if copy is not None:
-            why = " any more: it was overwritten since {}, or its index was deleted; {}, which builds it again"
-            return Words(why, copy.time, Call("refresh"))
+            why = " any more: it was overwritten since its indexes were defined ({}), or its index was deleted; {}"
+            return Words(f"{why}, which builds it again", copy.time, Call("refresh"))
         if engine.indexes.knows(own):
             why = " any more: it was overwritten, or its index was deleted; {} again"
             return Words(why, Call("create"))

@@ -112,7 +112,10 @@ class Survey:
 def _overwritten(copy: DefinitionCopy) -> IndexOverview:
     location = metadata_directory(copy.root, None)
     what = IndexDeletedError.after(location, copy.time).what
-    problem = Words("{}; {}, which builds the same index again", what, _call(Call("refresh"), copy.root))
+    # the settings of a session can lead to another index of the dataset
+    drop = Phrase("at(location).drop()", shlex.join(["xskip", "drop", copy.root, "--at", location]))
+    text = "{}; {}, which builds the same index again, or {}, which forgets it"
+    problem = Words(text, what, _call(Call("refresh"), copy.root), drop)
     return replace(_defined(copy), problem=problem, fault="index deleted")
 
 
