@@ -50,7 +50,7 @@ def server_with_jdbc(folder: Path) -> Iterator[tuple[Server, str]]:
     (port,) = free_ports(1)
     settings = f"pg.enabled=true\npg.net.bind.to=127.0.0.1:{port}\n"
     folder.mkdir()
-    with running_server(folder, settings=settings) as server:
+    with running_server(folder, settings=settings, is_optimized=True) as server:
         yield server, f"jdbc:postgresql://127.0.0.1:{port}/qdb?user=admin&password=quest&sslmode=disable"
 
 
@@ -140,7 +140,7 @@ def compare_latest(table: DataFrame, lines: Lines) -> None:
 
 def planning(spark: SparkSession, base: Path, lines: Lines) -> None:
     (base / "server").mkdir()
-    with running_server(base / "server") as server:
+    with running_server(base / "server", is_optimized=True) as server:
         server.exec(
             "create table hours (a long, b double, ts timestamp) timestamp(ts) partition by hour bypass wal",
             f"insert into hours select x, x, (x * 1800000000L)::timestamp from long_sequence({2 * PARTITIONS - 1})",

@@ -140,11 +140,12 @@ class Server:
 
 @contextmanager
 def running_server(
-    folder: Path, archive: Path | None = None, *, settings: str = "", version: str = VERSION
+    folder: Path, archive: Path | None = None, *, settings: str = "", version: str = VERSION, is_optimized: bool = False
 ) -> Iterator[Server]:
     """Run a server with its data below a folder, until the context ends.
 
-    ``archive`` is a zip file with a database, which the server gets. ``settings`` are lines for its configuration.
+    ``archive`` is a zip file with a database, which the server gets. ``settings`` are lines for its configuration. An
+    ``is_optimized`` server starts later and answers faster.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def running_server(
         if archive is not None:
             with zipfile.ZipFile(archive) as zipped:
                 zipped.extractall(server.database)
-        process = _start(jar, server, settings)
+        process = _start(jar, server, settings, is_optimized=is_optimized)
         try:
             try:
                 _wait_until_ready(server, process)
@@ -173,10 +174,11 @@ def running_server(
             process.wait()
 
 
-def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
+def _start(jar: Path, server: Server, settings: str, *, is_optimized: bool) -> subprocess.Popen[bytes]:
     (server.root / "conf").mkdir(parents=True)
     (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port, pools=_POOLS) + settings)
-    java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC"]
+    java += [] if is_optimized else ["-XX:TieredStopAtLevel=1"]
     exports = ["--add-exports", "java.base/jdk.internal.math=io.questdb"]
     main = ["-p", str(jar), "-m", "io.questdb/io.questdb.ServerMain", "-d", str(server.root)]
     # the kernel ends the server with the tests, even if they are killed
