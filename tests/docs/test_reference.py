@@ -63,6 +63,22 @@ def test_the_lists_before_a_result_have_its_methods_and_properties(kind: type) -
     assert sorted(listed) == sorted(members)
 
 
+def is_method_or_property(member: object) -> bool:
+    """Return whether a member has an entry of its own; attributes are in the text of their class."""
+    return callable(member) or isinstance(member, property)
+
+
+def test_the_lists_before_the_bases_of_indexes_have_their_members() -> None:
+    fields = {field.name for field in dataclasses.fields(xskip.OneColumn)}
+    members = {
+        kind: {name for name in dir(kind) if not name.startswith("_") and is_method_or_property(getattr(kind, name))}
+        for kind in (xskip.Index, xskip.OneColumn)
+    }
+    for kind, others in ((xskip.Index, set[str]()), (xskip.OneColumn, members[xskip.Index] | fields)):
+        listed = re.findall(rf"^   {kind.__name__}\.(\w+)$", TEXT, re.MULTILINE)
+        assert sorted(listed) == sorted(members[kind] - others)
+
+
 def test_signatures_have_no_private_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sphinx", reason="needs the extra docs")
     monkeypatch.syspath_prepend(str(EXTENSIONS))
