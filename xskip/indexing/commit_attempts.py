@@ -119,6 +119,7 @@ class Collected(AbstractContextManager["Collected"]):
                     listed.partitions_of(rows.files),
                     {key: replace(c, definition=definitions[key]) for key, c in rows.indexes.items()},
                     rows.counts,
+                    rows.parts,
                 ),
                 fresh,
             )

@@ -100,7 +100,7 @@ def discard_former_definition(engine: SparkEngine, former: str) -> None:
 def _copy_of(source: Source, definitions: Iterable[IndexDefinition], record: CommitRecord) -> DefinitionCopy:
     assert record.read_profile is not None
     plain = tuple(replace(definition, types=()) for definition in definitions)
-    return DefinitionCopy(source.root, record.read_profile, record.version, plain)
+    return DefinitionCopy(source.root, record.read_profile, record.version, plain, part_bytes=record.part_bytes)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from xskip.metadata.table import IndexDefinition, IndexKey
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.part_columns import part_column
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_status import IndexDescription, IndexInfo
 from xskip.results.index_usage import DatasetUsage, IndexUsage
@@ -71,8 +72,8 @@ def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
 
 def size_in(files: Iterable[MetadataFile], key: IndexKey) -> int:
     """Return the compressed size of an index's statistics in metadata files without encryption."""
-    columns = ((file, index.column) for file in files for index in file.schema.indexes if index.definition.key == key)
-    return sum(_size_in(file, column) for file, column in columns)
+    own = ((file, index.column) for file in files for index in file.schema.indexes if index.definition.key == key)
+    return sum(_size_in(file, each) for file, column in own for each in (column, part_column(column)))
 
 
 def _size_in(file: MetadataFile, column: str) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from xskip.column_paths import columns_in, split_path
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.file_parts import FileParts, IndexKey
 from xskip.types.datatypes import Opaque, Storage, arrow_type
 
 __all__ = [
@@ -34,9 +35,6 @@ EXPRESSION = "io.xskip.index.expression"
 SETTINGS = "io.xskip.index.expression.settings"
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-
-#: The identity of an index: its name and its columns.
-IndexKey = tuple[str, tuple[str, ...]]
 
 
 def index_text(key: IndexKey) -> str:
@@ -159,6 +157,8 @@ class MetadataTable:
     indexes: Mapping[IndexKey, IndexColumn] = field(default_factory=dict)
     #: The numbers of rows and of NULLs of each file; None if they are unknown or not loaded.
     counts: FileCounts | None = None
+    #: The parts of each file; None if no file has parts, or if they are not loaded.
+    parts: FileParts | None = None
     _made: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -174,7 +174,8 @@ class MetadataTable:
     def nbytes(self) -> int:
         """Return the bytes in memory of what row groups hold: file names, partition values and index values."""
         columns = (*(p.values for p in self.partitions.values()), *(i.values for i in self.indexes.values()))
-        return int(self.files.names.nbytes + sum(column.nbytes for column in columns))
+        parts = 0 if self.parts is None else self.parts.nbytes
+        return int(self.files.names.nbytes + parts + sum(column.nbytes for column in columns))
 
     def take(self, rows: pa.Array) -> MetadataTable:
         """Return the metadata of the files at the given positions, in the order of the positions."""
@@ -183,6 +184,7 @@ class MetadataTable:
             {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
             {key: replace(column, values=column.values.take(rows)) for key, column in self.indexes.items()},
             None if self.counts is None else self.counts.take(rows),
+            None if self.parts is None else self.parts.take(rows),
         )
 
     def named(self, first: int, count: int) -> MetadataTable:
@@ -225,13 +227,25 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
             unreadable = sum(c.unreadable for c in columns if c is not None)
             locked = any(c.is_locked for c in columns if c is not None)
             indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable, is_locked=locked)
-    return MetadataTable(files, partitions, indexes, _counts(parts))
+    return MetadataTable(files, partitions, indexes, _counts(parts), _parts(parts, indexes))
 
 
 def _counts(parts: list[MetadataTable]) -> FileCounts | None:
     if all(part.counts is None for part in parts):
         return None
     return FileCounts.concat([part.counts or FileCounts.unknown(len(part)) for part in parts])
+
+
+def _parts(parts: list[MetadataTable], indexes: Mapping[IndexKey, IndexColumn]) -> FileParts | None:
+    if all(part.parts is None for part in parts):
+        return None
+    found = FileParts.concat([part.parts or FileParts.none(len(part)) for part in parts])
+    return found.of_indexes([key for key, values in found.values.items() if _fits(indexes.get(key), values)])
+
+
+def _fits(column: IndexColumn | None, values: pa.Array) -> bool:
+    """Return whether lists have values of the type of an index."""
+    return column is not None and values.type.value_type == arrow_type(column.storage)
 
 
 def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.data_files import DataFiles, join_ids, split_ids
 from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn, PartitionKey, Requirement
+from xskip.metadata.file_parts import RANGE, FileParts
+from xskip.metadata.table import IndexColumn, IndexKey, MetadataTable, PartitionColumn, PartitionKey, Requirement
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.digests import RESTORE_HINT
 from xskip.metadatastore.encryption import KMS_HINT, decryption, encryption, labels_of
@@ -27,6 +28,7 @@ from xskip.metadatastore.footer_numbers import COUNTS, SIZES, pack_counts, pack_
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
+from xskip.metadatastore.part_columns import RANGES, from_lists, part_column, part_columns
 from xskip.metadatastore.portable_forms import field_of, is_list, list_from_file, list_to_file, portability_of
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
@@ -50,10 +52,12 @@ __all__ = [
     "counts_of",
     "decode",
     "encode",
+    "has_parts",
     "leaf_paths",
     "null_rows",
     "open_file",
     "part_of",
+    "parts_of",
     "rows_of",
     "version_of",
 ]
@@ -110,23 +114,20 @@ def encode(
     version, rules = write_options.version, rules_of(write_options.version)
     indexes = [field_of(column, write_options, rules) for column in table.indexes.values()]
     kept = list(table.partitions.values()) if rules.partitions else []
-    # The indexes come last. The columns before them are under the key of the footer.
-    names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
+    own, others = _own_columns(table, kept, rules), _index_columns(table, indexes, rules)
+    columns = [*own, *others]
+    names = [name for name, _ in columns]
     if len(set(names)) < len(names):
         raise XskipError(
             f"version {version} of the metadata format gives two indexes the same column",
             found=next(name for name in names if names.count(name) > 1),
             hint="use version 2 or newer",
         )
-    arrays = [
-        join_ids(table.files.names, table.files.modified),
-        *(column.values for column in kept),
-        *(_to_file(column, rules) for column in table.indexes.values()),
-    ]
-    written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
-    keys = {i.column: i.definition.key_label for i in indexes}
+    written = pa.table([a for _, a in columns], pa.schema([pa.field(name, a.type) for name, a in columns]))
+    labels_by_column = {c: i.definition.key_label for i in indexes for c in (i.column, part_column(i.column))}
+    keys = {name: labels_by_column[name] for name, _ in others}
     leaves = [] if write_options.footer_key is None else _leaves_of(written.schema)
-    labels = labels_of(write_options, names[: -len(keys) or None], keys, leaves)
+    labels = labels_of(write_options, [name for name, _ in own], keys, leaves)
     partitions = tuple((column.name, column.type) for column in kept)
     schema = FileSchema(version, table_identifier, partitions, tuple(indexes), labels)
     footer = {
@@ -141,6 +142,24 @@ def encode(
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
         writer.write_table(written, row_group_size=_group_rows(table))
         writer.add_key_value_metadata(footer)
+
+
+def _own_columns(
+    table: MetadataTable, partitions: Iterable[PartitionColumn], rules: VersionRules
+) -> list[tuple[str, pa.Array]]:
+    """Return the columns before those of indexes, which are under the key of the footer."""
+    ranges = [] if table.parts is None or table.parts.is_none or not rules.parts else [(RANGES, table.parts.ranges)]
+    named = [(rules.partition_name(column.name), column.values) for column in partitions]
+    return [(OBJECT_COLUMN, join_ids(table.files.names, table.files.modified)), *named, *ranges]
+
+
+def _index_columns(
+    table: MetadataTable, indexes: Sequence[IndexField], rules: VersionRules
+) -> list[tuple[str, pa.Array]]:
+    """Return the columns of indexes, and after them those with their values by part."""
+    values = [_to_file(column, rules) for column in table.indexes.values()]
+    parts = part_columns(table, indexes, lambda column: _to_file(column, rules)) if rules.parts else {}
+    return [*zip((i.column for i in indexes), values, strict=True), *parts.items()]
 
 
 def _counts_entry(table: MetadataTable, write_options: WriteOptions) -> dict[bytes, bytes]:
@@ -315,7 +334,7 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     """
     with _reading(file.path, "cannot read the rows of the metadata file"):
         if wanted is None:
-            return replace(_decoded(file, None), counts=counts_of(file))
+            return replace(_decoded(file, None), counts=counts_of(file), parts=parts_of(file))
         return _decoded(file, set(wanted))
 
 
@@ -326,6 +345,38 @@ def counts_of(file: MetadataFile) -> FileCounts | None:
     if counts is None or file.groups is None:
         return counts
     return counts.take(pa.array(rows_of(file.footer, file.groups)))
+
+
+def has_parts(file: MetadataFile) -> bool:
+    """Return whether data files of a metadata file have parts."""
+    return RANGES in file.reader.schema_arrow.names and rules_of(file.schema.version).parts
+
+
+def parts_of(file: MetadataFile, wanted: Iterable[IndexKey] | None = None) -> FileParts | None:
+    """Return the parts of the data files of a metadata file, or None if no file has parts.
+
+    They have the values of the requested indexes; None requests all. An index whose key is not available has no values.
+    """
+    with _reading(file.path, "cannot read the parts in the metadata file"):
+        if not has_parts(file):
+            return None
+        present = set(file.reader.schema_arrow.names)
+        choice = None if wanted is None else set(wanted)
+        found = {}
+        for index in file.schema.indexes:
+            key, column = index.definition.key, part_column(index.column)
+            if column in present and (choice is None or key in choice):
+                with suppress(KeyNotAvailableError):
+                    found[key] = _part_values(file, index, column)
+        ranges = _whole(_read(file, [RANGES]), RANGES).cast(pa.list_(RANGE))
+        return FileParts(ranges, found).plausible(_sizes(file))
+
+
+def _part_values(file: MetadataFile, index: IndexField, column: str) -> pa.Array:
+    def from_parts(values: pa.Array) -> pa.Array:
+        return mask_legacy_dates(_from_file(index, values), index.storage, file.footer.metadata or {})
+
+    return from_lists(_whole(_read(file, [column]), column), from_parts)
 
 
 def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]:
@@ -397,10 +448,12 @@ def _files(file: MetadataFile, table: pa.Table) -> DataFiles:
     if not file.has_names:
         return DataFiles(*(pa.nulls(file.rows, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
     names, modified = split_ids(_whole(table, OBJECT_COLUMN))
+    return DataFiles(names, _sizes(file), modified)
+
+
+def _sizes(file: MetadataFile) -> pa.Array:
     sizes = unpack_sizes(file.footer, str(file.path))
-    if file.groups is not None:
-        sizes = sizes.take(pa.array(rows_of(file.footer, file.groups)))
-    return DataFiles(names, sizes, modified)
+    return sizes if file.groups is None else sizes.take(pa.array(rows_of(file.footer, file.groups)))
 
 
 def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColumn:

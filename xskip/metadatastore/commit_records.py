@@ -105,6 +105,8 @@ class CommitRecord:
     notes: BuildNotes = _NO_NOTES
     #: Nothing is known of the writers of records from before records had a writer.
     writer: Writer = _UNKNOWN
+    #: The number of bytes of the parts that data files are divided into; 0 for none, None for the default.
+    part_bytes: int | None = None
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON that ends with a checksum."""
@@ -121,6 +123,7 @@ class CommitRecord:
             **({"operation": self.operation._asdict()} if self.operation else {}),
             **({"notes": self.notes.to_json()} if self.notes != _NO_NOTES else {}),
             **({"writer": self.writer.to_json()} if self.writer != _UNKNOWN else {}),
+            **({"parts": self.part_bytes} if self.part_bytes is not None else {}),
         }
         return sealed(json.dumps(body, indent=1).encode())
 
@@ -150,6 +153,7 @@ class CommitRecord:
                 Operation.parse(body.get("operation")),
                 BuildNotes.parse(body.get("notes")),
                 Writer.parse(body.get("writer")),
+                None if body.get("parts") is None else _number(body["parts"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError(

@@ -58,6 +58,8 @@ class DefinitionCopy:
     indexes: tuple[IndexDefinition, ...]
     #: When the copy was written, in milliseconds since the epoch; 0 before.
     created: int = 0
+    #: The number of bytes of the parts that data files are divided into; 0 for none, None for the default.
+    part_bytes: int | None = None
 
     @property
     def time(self) -> str:
@@ -68,7 +70,11 @@ class DefinitionCopy:
         """Return whether another copy defines the same index; the order of indexes and parameters does not count."""
         mine, others = ({d.key: (dict(d.params), d.key_label) for d in each.indexes} for each in (self, other))
         same_reading = self.read_profile.to_json() == other.read_profile.to_json()
-        return mine == others and same_reading and (self.root, self.version) == (other.root, other.version)
+        return (
+            mine == others
+            and same_reading
+            and (self.root, self.version, self.part_bytes) == (other.root, other.version, other.part_bytes)
+        )
 
     def to_bytes(self) -> bytes:
         """Return the copy as JSON that ends with a checksum."""
@@ -78,6 +84,7 @@ class DefinitionCopy:
         body = {
             "root": self.root, "version": self.version, "created": self.created, "indexes": indexes,
             "reading": self.read_profile.to_json(),
+            **({"parts": self.part_bytes} if self.part_bytes is not None else {}),
         }  # fmt: skip
         return sealed(json.dumps(body, indent=1).encode())
 
@@ -90,7 +97,8 @@ class DefinitionCopy:
             created, version = int(body["created"]), int(body["version"])
             if 0 <= created < _LAST:
                 indexes, profile = tuple(map(_definition, body["indexes"])), ReadProfile.from_json(body["reading"])
-                return DefinitionCopy(str(body["root"]), profile, version, indexes, created)
+                parts = None if body.get("parts") is None else int(body["parts"])
+                return DefinitionCopy(str(body["root"]), profile, version, indexes, created, parts)
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.hints import joined
 from xskip.metadata.data_files import DataFiles, count_outside
 from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.file_parts import FileParts
 from xskip.metadata.read_profile import ReadProfile, differences, differing_columns, zones_differ
 from xskip.metadata.table import (
     IndexColumn,
@@ -28,7 +29,7 @@ from xskip.metadata.table import (
     concat,
 )
 from xskip.metadatastore.bounded_read import RATIO, demand_room
-from xskip.metadatastore.codec import MetadataFile, counts_of, decode, null_rows, version_of
+from xskip.metadatastore.codec import MetadataFile, counts_of, decode, has_parts, null_rows, parts_of, version_of
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
 from xskip.metadatastore.commit_records import changed_repeatedly
 from xskip.metadatastore.encryption import KMS_HINT
@@ -41,7 +42,7 @@ from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.time_zones import FORMATS, in_every_zone
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
 from xskip.settings import METADATA_BYTES
-from xskip.types.datatypes import Opaque
+from xskip.types.datatypes import Opaque, arrow_type
 from xskip.types.datatypes import Storage as ValueStorage
 
 __all__ = ["KnownFiles", "Snapshot", "file_versions", "open_snapshot"]
@@ -64,6 +65,8 @@ class Snapshot:
         self._lock = threading.Lock()
         self._files: DataFiles | None = None
         self._counts: FileCounts | None = None
+        self._parts: FileParts | None = None
+        self._part_keys: set[IndexKey] = set()
         self._partitions: dict[str, PartitionColumn] = {}
         self._indexes: dict[IndexKey, IndexColumn] = {}
         self._read: set[Requirement] = set()
@@ -174,7 +177,8 @@ class Snapshot:
     def write_options(self) -> WriteOptions:
         """Return the write options of the files: their newest version and their key labels."""
         labels = next((f.schema.encryption for f in self.metadata_files if f.schema.encryption is not None), None)
-        write_options = WriteOptions(self.version, own=frozenset(self._own()))
+        part_bytes = self.record.part_bytes if self.record else None
+        write_options = WriteOptions(self.version, own=frozenset(self._own()), part_bytes=part_bytes)
         if labels is None:
             return write_options
         return replace(write_options, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
@@ -236,7 +240,7 @@ class Snapshot:
 
         The table omits those that the snapshot does not have.
         """
-        counts = self.counts() if wanted is None else None
+        counts, parts = (self.counts(), self.parts()) if wanted is None else (None, None)
         with self._lock:
             everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
             needed = everything if wanted is None else everything & set(wanted)
@@ -250,6 +254,7 @@ class Snapshot:
                 {name: column for name, column in self._partitions.items() if PartitionKey(name) in needed},
                 {key: column for key, column in self._indexes.items() if key in needed},
                 counts,
+                parts,
             )
 
     def counts(self) -> FileCounts:
@@ -266,6 +271,41 @@ class Snapshot:
                 found = [counts_of(file) or FileCounts.unknown(file.rows) for file in self.metadata_files]
                 self._counts = FileCounts.concat(found)
             return self._counts
+
+    @property
+    def has_parts(self) -> bool:
+        """Return whether data files have parts."""
+        return self.is_ours and any(map(has_parts, self.metadata_files))
+
+    def parts(self, wanted: Collection[IndexKey] | None = None) -> FileParts | None:
+        """Return the parts of all data files, in the order of :meth:`load`; None if no file has parts.
+
+        They have the values of the requested indexes; None requests all. Nothing is known if another program has
+        written metadata.
+        """
+        files = self.load(()).files  # this verifies the number of rows
+        if not self.is_ours:
+            return None
+        keys = [definition.key for definition, _ in self.indexes if wanted is None or definition.key in wanted]
+        with self._lock:
+            missing = [key for key in keys if key not in self._part_keys]
+            if missing or not self._part_keys:
+                self._keep_parts(missing, len(files))
+            return None if self._parts is None else self._parts.of_indexes(keys)
+
+    def _keep_parts(self, keys: Sequence[IndexKey], files: int) -> None:
+        found = [parts_of(file, keys) for file in self.metadata_files]
+        self._part_keys.update(keys)
+        if all(each is None for each in found):
+            return
+        storages = {definition.key: arrow_type(storage) for definition, storage in self.indexes}
+        parts = FileParts.concat(
+            [each or FileParts.none(file.rows) for each, file in zip(found, self.metadata_files, strict=True)]
+        )
+        values = {key: each for key, each in parts.values.items() if each.type.value_type == storages[key]}
+        demand_room(parts.nbytes, self.metadata_files[0].limit, "the parts of data files")
+        known = {} if self._parts is None else self._parts.values
+        self._parts = FileParts(parts.ranges, {**known, **values})
 
     def known_files(self) -> KnownFiles:
         """Return the names and partition values that this snapshot has read of metadata files without encryption."""

@@ -55,6 +55,8 @@ class WriteOptions:
     #: The indexes that another program would misread under the format's names [MDS-F-8]. Indexes on expressions always
     #: count as misread and need not be listed.
     own: frozenset[IndexKey] = frozenset()
+    #: The number of bytes of the parts that data files are divided into; 0 for none, None for the default.
+    part_bytes: int | None = None
 
     def has_own_name(self, definition: IndexDefinition) -> bool:
         """Return whether an index is written under a name that only xskip knows [MDS-F-8]."""
@@ -90,6 +92,11 @@ class VersionRules:
     measured: bool
     #: Whether there are partition columns.
     partitions: bool
+
+    @property
+    def parts(self) -> bool:
+        """Return whether files can have statistics by part: no other program ignores a column of serialised objects."""
+        return not self.serialised
 
     def column_name(self, definition: IndexDefinition) -> str:
         """Return the name of an index column: columns, index type and, from version 2 on, lengths [MDS-N-1].
