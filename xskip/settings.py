@@ -44,6 +44,7 @@ __all__ = [
     "SUBQUERIES",
     "TOP_K",
     "Setting",
+    "bytes_of",
     "is_absolute",
     "problems_of",
     "seconds_of",
@@ -132,6 +133,11 @@ def _quantity(text: str, units: Mapping[str, float]) -> float | None:
 def _bytes(text: str) -> int | None:
     found = _quantity(text, _BYTES)
     return None if found is None else int(found)
+
+
+def bytes_of(text: str) -> int | None:
+    """Return the number of bytes of a text such as ``8MB`` or ``64k``, or None if it is no size."""
+    return _bytes(text.strip())
 
 
 def _some_bytes(text: str) -> int | None:

@@ -10,7 +10,7 @@ from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean, or_n
 from xskip.hints import Argument, Phrase, Words
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
-from xskip.settings import seconds_of
+from xskip.settings import bytes_of, seconds_of
 
 __all__ = [
     "check_build",
@@ -29,8 +29,11 @@ __all__ = [
     "check_time",
     "check_version",
     "names_of",
+    "part_bytes_of",
 ]
 
+#: The least number of bytes of a part: each costs a row of statistics, and a request to read it.
+LEAST_PART = 64 << 10
 _PARTS = ("name", "columns", "params", "storage", "translate")
 _EXAMPLE = "a list of indexes, such as [MinMax('ts'), ValueList('city')]"
 
@@ -78,6 +81,26 @@ def _is_index(each: object) -> bool:
     # a Column of Spark has every attribute
     named = not isinstance(each, type) and isinstance(getattr(each, "name", None), str)
     return named and all(hasattr(each, part) for part in _PARTS)
+
+
+def part_bytes_of(parts: object) -> int | None:
+    """Return the number of bytes of parts as a commit record states it, from an argument.
+
+    >>> part_bytes_of("8MB"), part_bytes_of(None), part_bytes_of("auto")
+    (8388608, 0, None)
+    """
+    match parts:
+        case None:
+            return 0
+        case "auto":
+            return None
+        case str() if (size := bytes_of(parts.replace(" ", ""))) is not None and size >= LEAST_PART:
+            return size
+        case int() if not isinstance(parts, bool) and parts >= LEAST_PART:
+            return parts
+        case _:
+            expected = "'auto', a size of at least 64 KB such as '8MB', or None for no parts"
+            raise ArgumentError(_invalid("parts"), found=shown(parts), expected=expected)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

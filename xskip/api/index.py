@@ -18,6 +18,7 @@ from xskip.api.arguments import (
     check_text,
     check_texts,
     check_version,
+    part_bytes_of,
 )
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import IndexInspection
@@ -193,6 +194,7 @@ class SkippingIndex(IndexInspection):
         progress: ProgressOption = None,
         on_error: OnError = "raise",
         version: int = CURRENT_VERSION,
+        parts: str | int | None = "auto",
     ) -> RefreshResult:
         """Build the index and commit it.
 
@@ -210,6 +212,11 @@ class SkippingIndex(IndexInspection):
         version : int
             The version of the metadata format, for other programs that read only older versions. Partition columns need
             version 4.
+        parts : str, int, optional
+            The size of the parts of large Avro and Parquet files that get statistics of their own, as text such as
+            ``"8MB"`` or in bytes, so that queries read only the parts that can match. ``"auto"`` divides files from
+            32 MB on into parts of some 4 MB. The parts of Parquet are row groups: small ones are joined, and none is
+            divided. None divides no file.
 
         Returns
         -------
@@ -237,6 +244,7 @@ class SkippingIndex(IndexInspection):
         wanted = check_indexes(indexes)
         check_build(progress, on_error)
         check_version(version)
+        part_bytes = part_bytes_of(parts)
         engine, source = self._open()
         planned = plan(source, wanted)
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
@@ -250,7 +258,7 @@ class SkippingIndex(IndexInspection):
                 )  # fmt: skip
         with Collected() as collected:
             update = Update(engine, self._spark, self._reader, progress, on_error, collected)
-            result = update.new_build(source, planned, version).run(None)
+            result = update.new_build(source, planned, version, part_bytes).run(None)
         return replace(result, seconds=time.monotonic() - started)
 
     def ensure(
@@ -260,6 +268,7 @@ class SkippingIndex(IndexInspection):
         progress: ProgressOption = None,
         on_error: OnError = "raise",
         dry_run: bool = False,
+        parts: str | int | None = "auto",
     ) -> EnsureResult:
         """Create, change or refresh the index until the dataset has exactly these indexes, with all its files.
 
@@ -280,6 +289,9 @@ class SkippingIndex(IndexInspection):
             See :meth:`create`.
         dry_run : bool
             Whether to return what the call would do without doing it.
+        parts : str, int, optional
+            See :meth:`create`. ``"auto"`` leaves the parts of an existing index as they are; another size than that of
+            the index reads all files again.
 
         Returns
         -------
@@ -318,8 +330,9 @@ class SkippingIndex(IndexInspection):
         check_build(progress, on_error)
         check_flag("dry_run", dry_run)
         update = Reconciliation(
-            self._check_settings(), self._spark, self._reader, progress, on_error, indexes=wanted, dry_run=dry_run
-        )
+            self._check_settings(), self._spark, self._reader, progress, on_error, indexes=wanted,
+            part_bytes=part_bytes_of(parts), dry_run=dry_run,
+        )  # fmt: skip
         return replace(update.run(), seconds=time.monotonic() - started)
 
     def refresh(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from xskip.cli.flags import parts_of
+
 if TYPE_CHECKING:
     from xskip.api.index import SkippingIndex
     from xskip.indexes import Index
@@ -126,7 +128,7 @@ def with_indexes(call: Callable[[SkippingIndex, argparse.Namespace, list[Index]]
 def create(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
     """Create the index with the definitions of the command."""
     given: Mapping[str, Any] = {} if arguments.version is None else {"version": arguments.version}
-    return index.create(wanted, on_error=arguments.on_error, **given)
+    return index.create(wanted, on_error=arguments.on_error, parts=parts_of(arguments.parts), **given)
 
 
 def ensure(arguments: argparse.Namespace) -> int:

@@ -93,6 +93,10 @@ _ON_ERROR = Flag(
     ("--on-error",), "whether a file that cannot be read stops the build, or stays without metadata (default: raise)",
     {"choices": ("raise", "skip"), "default": "raise"},
 )  # fmt: skip
+_PARTS = Flag(
+    ("--parts",), "the size of the parts of files that get statistics of their own, such as 8MB; none for no parts",
+    {"default": "auto", "metavar": "SIZE"},
+)  # fmt: skip
 _DIRECTORY: Mapping[str, Any] = {"default": ".", "metavar": "DIRECTORY"}
 
 COMMANDS = (
@@ -102,14 +106,14 @@ COMMANDS = (
         (
             replace(DATASET[0], text="the root directory of the dataset; without it, the datasets of --config",
                 options={**DATASET[0].options, "nargs": "?"}),
-            *DATASET[1:], *INDEX_FLAGS, _ON_ERROR, _DRY_RUN, _CHECK,
+            *DATASET[1:], *INDEX_FLAGS, _PARTS, _ON_ERROR, _DRY_RUN, _CHECK,
         ),
     ),
     Command(
         "create", "build an index", "xskip create /lake/events --format avro --minmax ts --valuelist city",
         with_indexes(create),
         (
-            *DATASET, *INDEX_FLAGS, _ON_ERROR,
+            *DATASET, *INDEX_FLAGS, _PARTS, _ON_ERROR,
             Flag(("--version",), "the version of the metadata format (default: the newest)", {"type": whole_number}),
         ),
     ),

@@ -13,8 +13,8 @@ from xskip.errors import IndexDefinitionError, did_you_mean, error_text
 __all__ = ["read_config", "read_datasets"]
 
 _DEFINITION = ("format", "options", "index", "indexes")
-_DATASET = ("path", "table", "location", "at", *_DEFINITION)
-_TEXTS = ("path", "table", "location", "at", "format")
+_DATASET = ("path", "table", "location", "at", "parts", *_DEFINITION)
+_TEXTS = ("path", "table", "location", "at", "parts", "format")
 
 
 def read_config(path: str | None) -> Mapping[str, Any]:

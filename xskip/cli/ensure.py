@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xskip.cli import interrupts
 from xskip.cli.configuration_file import read_datasets
-from xskip.cli.flags import ONE_COLUMN, place
+from xskip.cli.flags import ONE_COLUMN, parts_of, place
 from xskip.cli.index_definitions import configured_indexes, wanted_indexes
 from xskip.cli.output import show
 from xskip.cli.sessions import Place, index_at, opened_index, recorded_format, session
@@ -34,6 +34,8 @@ class Dataset:
     name: str
     place: Place
     indexes: list[Index] = field(default_factory=list)
+    #: The size of the parts of files, see :meth:`xskip.SkippingIndex.create`; ``none`` for no parts.
+    parts: str = "auto"
 
 
 def run_ensure(arguments: argparse.Namespace) -> int:
@@ -47,7 +49,9 @@ def run_ensure(arguments: argparse.Namespace) -> int:
 def _ensure_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
     indexes = wanted_indexes(arguments)
     with opened_index(arguments) as index:
-        result = index.ensure(indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
+        result = index.ensure(
+            indexes, on_error=arguments.on_error, dry_run=arguments.dry_run, parts=parts_of(arguments.parts)
+        )
         show(arguments, result)
     return (result,)
 
@@ -84,7 +88,7 @@ def datasets_of(path: str) -> Iterator[Dataset]:
             raise IndexDefinitionError(
                 "a dataset has no index", where=f"{path}, {name}", expected='a list such as indexes = ["minmax(ts)"]'
             )
-        yield Dataset(name, _place(table), indexes)
+        yield Dataset(name, _place(table), indexes, table.get("parts", "auto"))
 
 
 def _place(table: Mapping[str, Any]) -> Place:
@@ -97,7 +101,9 @@ def _place(table: Mapping[str, Any]) -> Place:
 def _ensure_dataset(spark: SparkSession, dataset: Dataset, arguments: argparse.Namespace) -> EnsureResult:
     try:
         index = index_at(spark.newSession(), dataset.place)  # a session has one base location
-        return index.ensure(dataset.indexes, on_error=arguments.on_error, dry_run=arguments.dry_run)
+        return index.ensure(
+            dataset.indexes, on_error=arguments.on_error, dry_run=arguments.dry_run, parts=parts_of(dataset.parts)
+        )
     except Exception as error:
         if interrupts.is_requested():  # the error can be what an interruption has become in the JVM
             raise

@@ -21,6 +21,7 @@ __all__ = [
     "duration",
     "key_value",
     "number",
+    "parts_of",
     "place",
     "whole_number",
 ]
@@ -180,3 +181,8 @@ INDEX_FLAGS = (
     ),
     Flag(("--path-zone",), "the time zone of periods in names (default: %(default)s)", {"default": "UTC"}),
 )  # fmt: skip
+
+
+def parts_of(text: str) -> str | None:
+    """Return the size of parts that a flag or a configuration file states; None for ``none``."""
+    return None if text.strip().lower() == "none" else text

@@ -33,6 +33,7 @@ from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress, RefreshResult
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.part_layout import PartLayout
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
 
@@ -107,7 +108,7 @@ class Build:
         self._identifier = ours.table_identifier if ours else self.source.location.identifier
         kept = self.keep(ours, alive, scratch) if ours else []
         lost = len(self.failed)
-        collector = collector_of(self.engine, self.source, listed, self.planned, self.collected.costs)
+        collector = self.in_parts(collector_of(self.engine, self.source, listed, self.planned, self.collected.costs))
         self._collect_all(collector, fresh, scratch, started)
         if ours and not (self.rewrites or gone or lost or self._files) and self._is_noted(ours):
             return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started, tuple(self.failed)))
@@ -133,6 +134,10 @@ class Build:
     def rewrites(self) -> bool:
         """Return whether the build writes all metadata files anew even if no file has changed."""
         return bool(self.reread)
+
+    def in_parts(self, collector: Collector) -> Collector:
+        """Return a collector that divides files into parts as the index does."""
+        return replace(collector, layout=PartLayout.of(self.write_options.part_bytes))
 
     def definitions(self, snapshot: Snapshot | None) -> list[IndexDefinition]:
         """Return the definitions of the index after the build on a snapshot, also those of unknown index types."""
@@ -211,7 +216,10 @@ class Build:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self._reading(snapshot)
         notes = self.notes_before(snapshot).after(self.collected.costs.seconds, self._unreadable())
-        return CommitRecord(0, self.source.root, self.write_options.version, files, reading, types, 0, "", done, notes)
+        return CommitRecord(
+            0, self.source.root, self.write_options.version, files, reading, types, 0, "", done, notes,
+            part_bytes=self.write_options.part_bytes,
+        )  # fmt: skip
 
     def _reading(self, snapshot: Snapshot | None) -> ReadProfile:
         """Return how the build has read the indexed columns."""

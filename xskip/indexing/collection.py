@@ -33,10 +33,11 @@ def collector_of(
     planned: tuple[PlannedIndex, ...],
     costs: BuildCosts | None = None,
 ) -> Collector:
-    """Return a collector of indexes for the files of a dataset, with the session's settings."""
+    """Return a collector of indexes for the files of a dataset, with the session's settings, and without parts."""
     footers = engine.settings.of(source.df.sparkSession, FOOTERS)
     reading, claims = source.read_profile, source.claims
-    return Collector(engine.hook, source.dataset, listed, planned, reading, footers, claims, costs or BuildCosts())
+    costs = costs or BuildCosts()
+    return Collector(engine.hook, source.dataset, listed, planned, reading, footers, claims, costs=costs)
 
 
 def chunks_of(engine: SparkEngine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:

@@ -23,6 +23,7 @@ from xskip.indexing.collection import chunks_of, collect, collector_of
 from xskip.indexing.progress import shown
 from xskip.indexing.source import new_write_options
 from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.file_parts import FileParts
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile
@@ -83,7 +84,7 @@ class DefinitionBuild(Build):
         for table, left in self.collected.take(listed, chosen, self.added):
             chosen = left
             self._merge(known, table, scratch)
-        collector = collector_of(self.engine, self.source, listed, self.added, self.collected.costs)
+        collector = self.in_parts(collector_of(self.engine, self.source, listed, self.added, self.collected.costs))
         chunks = list(chunks_of(self.engine, self.source, listed, chosen))
         unreadable = self.failed if self.on_error == "skip" else None
         with shown(self.progress, len(chosen)) as show:
@@ -106,7 +107,8 @@ class DefinitionBuild(Build):
         """Write the known statistics of files together with the collected ones."""
         rows = known.take(pc.index_in(found.files.names, known.files.names).cast(pa.int64()))
         if len(rows):
-            merged = replace(rows, indexes={**rows.indexes, **found.indexes}, counts=_agreed(rows, found))
+            indexes = {**rows.indexes, **found.indexes}
+            merged = replace(rows, indexes=indexes, counts=_agreed(rows, found), parts=_merged(rows, found))
             self.add(merged, scratch)
 
     def _add_named(self, known: MetadataTable, names: pa.Array, scratch: Path) -> None:
@@ -120,6 +122,13 @@ def _agreed(known: MetadataTable, found: MetadataTable) -> FileCounts | None:
     if known.counts is None or found.counts is None:
         return known.counts or found.counts
     return known.counts.agreed(found.counts)
+
+
+def _merged(known: MetadataTable, found: MetadataTable) -> FileParts | None:
+    """Return the parts that are known of files, with the values of the added indexes where they fit."""
+    if known.parts is None or found.parts is None:
+        return known.parts or found.parts
+    return known.parts.merged(found.parts)
 
 
 def with_footer_key(build: Build, added: Sequence[PlannedIndex]) -> WriteOptions:

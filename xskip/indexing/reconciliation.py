@@ -68,6 +68,8 @@ class Reconciliation(Update):
     """A reconciliation of one dataset with the requested indexes."""
 
     indexes: Sequence[Index] = ()
+    #: The number of bytes of the parts that data files are divided into; 0 for none, None for that of the index.
+    part_bytes: int | None = None
     #: Whether the reconciliation only returns what it would do.
     dry_run: bool = False
 
@@ -90,12 +92,14 @@ class Reconciliation(Update):
             return self._prepared_first(source, requested)
         check_dataset(snapshot, source.location)
         difference = _Difference.between(snapshot, requested)
-        reread = reading_differences(source, snapshot)
+        reread = (*reading_differences(source, snapshot), *self._part_differences(snapshot))
         if found and (difference or reread):
             return self._prepared(None)
         kind = DefinitionBuild if difference else Build
         build = self.build_on(source, snapshot, kind, requested, rereads=bool(reread))
         build.dry_run = self.dry_run
+        if self.part_bytes is not None:
+            build.write_options = replace(build.write_options, part_bytes=self.part_bytes)
         if isinstance(build, DefinitionBuild):
             build.operation, build.added = "ensure", (*difference.added, *difference.replaced)
             build.removed = frozenset(each.key for each in difference.removed)
@@ -112,6 +116,11 @@ class Reconciliation(Update):
         # A session with a key for footers wants no plain index, see create().
         check_keys(new_write_options(self.spark, self.engine, write_options.version), build.planned)
         return replace(write_options, footer_key=None)
+
+    def _part_differences(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return why files are divided into other parts than requested."""
+        present = snapshot.record.part_bytes if snapshot.record else None
+        return () if self.part_bytes in (None, present) else ("the parts of files get another size",)
 
     def _present(self, source: Source) -> Snapshot | None:
         """Return the present snapshot; None if there is none, or if its record is damaged, which a build replaces."""
@@ -151,7 +160,7 @@ class Reconciliation(Update):
         return replace(result, former=former.root)
 
     def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
-        build = self.new_build(source, requested, CURRENT_VERSION)
+        build = self.new_build(source, requested, CURRENT_VERSION, self.part_bytes)
         build.dry_run = self.dry_run
         rebuilt = self._is_overwritten(source)
         result = self._result(source, build.run(None), _Difference(requested, (), ()))

@@ -73,7 +73,8 @@ class Refresh(Update):
                 hint=Words("register the class, or {} with other indexes", Call("create", "[...]")),
             )  # fmt: skip
         check_same_reading(source, copy.read_profile)
-        build = self.new_build(source, plan(source, [index for index, _ in made if index is not None]), copy.version)
+        planned = plan(source, [index for index, _ in made if index is not None])
+        build = self.new_build(source, planned, copy.version, copy.part_bytes)
         return replace(build.run(None), rebuilt=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -76,9 +76,11 @@ class Update:
         chosen = plan_existing(source, snapshot) if planned is None else planned
         return kind(self.engine, source, chosen, self.progress, self.on_error, write_options, self._collected)
 
-    def new_build(self, source: Source, planned: tuple[PlannedIndex, ...], version: int) -> Build:
-        """Return the build of a new index, after a check of its keys."""
-        write_options = new_write_options(self.spark, self.engine, version)
+    def new_build(
+        self, source: Source, planned: tuple[PlannedIndex, ...], version: int, part_bytes: int | None = None
+    ) -> Build:
+        """Return the build of a new index, after a check of its keys; ``part_bytes`` as in a commit record."""
+        write_options = replace(new_write_options(self.spark, self.engine, version), part_bytes=part_bytes)
         check_keys(write_options, planned)
         return Build(self.engine, source, planned, self.progress, self.on_error, write_options, self._collected)
 

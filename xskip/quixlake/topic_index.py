@@ -56,6 +56,7 @@ class TopicIndex(SkippingIndex):
         progress: ProgressOption = None,
         on_error: OnError = "raise",
         version: int = CURRENT_VERSION,
+        parts: str | int | None = "auto",
     ) -> RefreshResult:
         """Build the index of bounds, and further indexes, and commit them.
 
@@ -72,6 +73,8 @@ class TopicIndex(SkippingIndex):
             See :meth:`xskip.SkippingIndex.create`.
         version : int
             See :meth:`xskip.SkippingIndex.create`.
+        parts : str, int, optional
+            See :meth:`xskip.SkippingIndex.create`.
 
         Returns
         -------
@@ -87,7 +90,7 @@ class TopicIndex(SkippingIndex):
             If an index on the payload has a decoding that cannot be indexed.
         """
         return SkippingIndex.create(
-            self, self._with_bounds(indexes), progress=progress, on_error=on_error, version=version
+            self, self._with_bounds(indexes), progress=progress, on_error=on_error, version=version, parts=parts
         )
 
     def ensure(
@@ -97,6 +100,7 @@ class TopicIndex(SkippingIndex):
         progress: ProgressOption = None,
         on_error: OnError = "raise",
         dry_run: bool = False,
+        parts: str | int | None = "auto",
     ) -> EnsureResult:
         """Create, change or refresh the index until it has the bounds, and exactly these further indexes.
 
@@ -110,6 +114,8 @@ class TopicIndex(SkippingIndex):
             See :meth:`xskip.SkippingIndex.create`.
         dry_run : bool
             Whether to return what the call would do without doing it.
+        parts : str, int, optional
+            See :meth:`xskip.SkippingIndex.ensure`.
 
         Returns
         -------
@@ -123,7 +129,7 @@ class TopicIndex(SkippingIndex):
             If an index on the payload has a decoding that cannot be indexed.
         """
         wanted = self._with_bounds(indexes)
-        return SkippingIndex.ensure(self, wanted, progress=progress, on_error=on_error, dry_run=dry_run)
+        return SkippingIndex.ensure(self, wanted, progress=progress, on_error=on_error, dry_run=dry_run, parts=parts)
 
     def add(
         self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.indexes.accumulator import Accumulator, Input
 from xskip.metadata.file_counts import FileCounts
 from xskip.spark.collect.accumulation import Accumulation, Span
 from xskip.spark.collect.file_results import FileResults
+from xskip.spark.collect.part_layout import Borders, PartResults
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.collect.relation import ORDINAL, Dataset
+from xskip.spark.collect.relation import ORDINAL, PART, Dataset
 from xskip.types.datatypes import json_field
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AccumulatorJob"]
 
-#: The lines after those of the accumulators that ask the kernel for the numbers of rows and of NULLs, and for the times
-#: of the accumulators; and the names of the result columns.
-_ROWS, _TIMES = "rows", "times"
+#: The lines after those of the accumulators that ask the kernel for the results of parts, for the numbers of rows and
+#: NULLs, and for the times of the accumulators; the latter are also the names of the result columns.
+_PARTS, _ROWS, _TIMES = "parts", "rows", "times"
 _LONGS = {"type": "array", "elementType": "long", "containsNull": False}
 
 
@@ -52,15 +54,23 @@ class AccumulatorJob:
         counted = {name: sql for planned in indexes for name, sql in planned.counted.items()}
         return cls(tuple(_accumulations(planned) for planned in indexes), counted)
 
-    def query(self, dataset: Dataset, rows: DataFrame) -> DataFrame:
-        """Return a DataFrame of the results, which :meth:`results` decodes, for a :meth:`Dataset.subset`."""
+    def query(self, dataset: Dataset, rows: DataFrame, borders: Borders | None = None) -> DataFrame:
+        """Return a DataFrame of the results, which :meth:`results` decodes, for a :meth:`Dataset.subset`.
+
+        With borders, which need a subset in parts, it also has the results that :meth:`part_results` decodes.
+        """
         schema = json.loads(self.schema)
         schema["fields"].append(json_field(_TIMES, _LONGS))
-        lines = "\n".join((self.specification, _ROWS, _TIMES))
-        return dataset.accumulate(rows, self.selection, lines, json.dumps(schema))
+        if not borders:
+            lines = "\n".join((self.specification, _ROWS, _TIMES))
+            return dataset.accumulate(rows, self.selection, lines, json.dumps(schema))
+        schema["fields"].insert(1, json_field(PART, "long"))
+        lines = "\n".join((self.specification, _PARTS, _ROWS, _TIMES))
+        return dataset.accumulate(rows, [*self.selection, PART], lines, json.dumps(schema), borders.to_bytes())
 
     def seconds(self, table: pa.Table) -> list[float]:
         """Return the time that tasks have spent in the accumulators of each index, from the rows of :meth:`query`."""
+        table = _of_files(table)  # the time of a file includes that of its parts
         totals = iter(_matrix(table, _TIMES, len(self._all)).sum(axis=0).tolist())
         # The kernel counts nanoseconds.
         return [sum(next(totals) for _ in accumulations) / 1e9 for accumulations in self.accumulations]
@@ -98,6 +108,7 @@ class AccumulatorJob:
 
         The table has one row for each task that has read rows of the file. Dates and times are plain numbers.
         """
+        table = _of_files(table)
         ordinals = table.column(ORDINAL).to_numpy()
         runs = _Runs.of(ordinals) if len(np.unique(ordinals)) < len(ordinals) else None
         counts = _matrix(table, _ROWS, 1 + len(self._all))
@@ -110,6 +121,19 @@ class AccumulatorJob:
             columns.append(results)
         counts = counts if runs is None else runs.sums(counts)
         return FileResults(ordinals if runs is None else runs.ordinals, columns, self._counts(counts))
+
+    def part_results(self, table: pa.Table) -> PartResults:
+        """Return the results of the parts of files from the rows of :meth:`query`, in the order of files and parts."""
+        table = table.filter(pc.greater_equal(table.column(PART), 0)).sort_by(
+            [(ORDINAL, "ascending"), (PART, "ascending")]
+        )
+        columns = [
+            [each for accumulation, names in named for each in accumulation.decode([table.column(n) for n in names])]
+            for named in islice(self._named(), len(self.accumulations))
+        ]
+        ordinals, starts = (table.column(name).to_numpy().astype(np.int64) for name in (ORDINAL, PART))
+        rows = _matrix(table, _ROWS, 1 + len(self._all))[:, 0]
+        return PartResults(ordinals, starts, rows, columns)
 
     def _counts(self, counts: npt.NDArray[np.int64]) -> FileCounts:
         """Return the numbers of rows and of NULLs from those that the kernel returns for each accumulator's input."""
@@ -175,6 +199,11 @@ class _Runs:
         """Return the result columns of an accumulator with a single row for each file."""
         adjacent = [column.take(self.order).combine_chunks() for column in columns]
         return [pa.chunked_array([column]) for column in accumulation.merge(adjacent, self.spans)]
+
+
+def _of_files(table: pa.Table) -> pa.Table:
+    """Return the results without those of parts."""
+    return table.filter(pc.less(table.column(PART), 0)) if PART in table.column_names else table
 
 
 def _matrix(table: pa.Table, name: str, width: int) -> npt.NDArray[np.int64]:

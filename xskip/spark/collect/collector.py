@@ -18,6 +18,7 @@ from xskip.errors import CollectError
 from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.file_parts import FileParts
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
@@ -33,13 +34,16 @@ from xskip.spark.collect.parquet_footers import (
     FooterStatistics,
     footer_statistics,
     is_plain,
+    row_group_starts,
     served_by_footers,
     tail_of,
 )
+from xskip.spark.collect.part_layout import NO_PARTS, Borders, PartLayout, PartResults, borders_of
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.collect.time_guards import recent_guard, text_guard, timestamp_guard
 from xskip.types.datatypes import Storage, array_of, arrow_type
+from xskip.types.masks import to_mask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,6 +65,8 @@ class _Found(NamedTuple):
     #: The values of each index.
     values: list[pa.Array]
     counts: FileCounts
+    #: The parts of the files; None if no file has any.
+    parts: FileParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,8 @@ class _Guard:
         ]
         columns = {column for i in self.guarded for column in planned[i].counted}
         counts = found.counts.without_files(marked) if self.of_files else found.counts.without(marked, columns)
-        return _Found(values, counts)
+        parts = None if found.parts is None else found.parts.without_files(to_mask(marked))
+        return _Found(values, counts, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,8 @@ class Collector:
     footers: bool
     #: What is known of the files without their rows.
     claims: Claims | None = None
+    #: Which files have statistics by part.
+    layout: PartLayout = NO_PARTS
     #: The time that the collection takes, to which collect() adds.
     costs: BuildCosts = field(default_factory=BuildCosts)
 
@@ -130,12 +139,12 @@ class Collector:
         found = self._found(chosen, tuple(of_rows))
         collected = iter(found.values)
         claimed = [next(collected) if claim is None else claim for claim in claims]
-        values, counts = self._settled(claimed, found.counts, chosen)
+        values, counts, _ = self._settled(claimed, found.counts, chosen)
         columns = {
             planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
             for planned, column in zip(self.indexes, values, strict=True)
         }
-        return MetadataTable(files, partitions, columns, counts)
+        return MetadataTable(files, partitions, columns, counts, found.parts)
 
     def _claim(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
         with self.costs.of(planned):
@@ -182,7 +191,8 @@ class Collector:
         order[np.concatenate((served, unserved))] = np.arange(len(chosen))
         take = pa.array(order)
         values = [pa.concat_arrays(arrays).take(take) for arrays in zip(*(part.values for part in parts), strict=True)]
-        return _Found(values, FileCounts.concat([part.counts for part in parts]).take(take))
+        counts = FileCounts.concat([part.counts for part in parts]).take(take)
+        return _Found(values, counts, _joined_parts(parts, take))
 
     def _footers_may_do(self, indexes: tuple[PlannedIndex, ...]) -> bool:
         by_name = "id" not in self.read_profile.columns
@@ -195,48 +205,82 @@ class Collector:
         self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]
     ) -> list[FooterStatistics | None]:
         """Return the statistics of every index for each file, or None for a file whose footer is not reliable."""
-        paths = self.listed.paths_of(chosen)
         columns = [(p.columns[0], p.definition.types[0]) for p in indexes]
+        return [_footer_statistics(footer, columns) for footer in self._footers(chosen)]
+
+    def _footers(self, chosen: npt.NDArray[np.int64]) -> list[pq.FileMetaData | None]:
+        """Return the footer of each file, or None for a file whose footer is not plain."""
+        paths = self.listed.paths_of(chosen)
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
             sources = self.hook.builds.footers(paths, _FOOTER_THREADS)
-        return [_footer_statistics(source, columns) for source in sources]
+        return list(map(_footer, sources))
+
+    def _borders(self, chosen: npt.NDArray[np.int64], planned: Sequence[PlannedIndex]) -> Borders:
+        """Return where the parts of the files begin; none if no index has values by part."""
+        fmt = self.read_profile.format
+        if fmt not in ("avro", "parquet") or not any(p.index.accumulators for p in planned):
+            return Borders()
+        return borders_of(chosen, self.listed.sizes, self.layout, self._row_groups if fmt == "parquet" else None)
+
+    def _row_groups(self, chosen: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
+        return [None if footer is None else row_group_starts(footer) for footer in self._footers(chosen)]
 
     def _from_data(self, chosen: npt.NDArray[np.int64], planned: tuple[PlannedIndex, ...]) -> _Found:
         """Return the statistics of every index from the rows of the files, in the order of ``chosen``."""
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
-        rows = self.dataset.subset(mask)
+        borders = self._borders(chosen, planned)
+        rows = self.dataset.subset(mask, in_parts=bool(borders))
         recent = self._recent_times(rows, planned)
         guards = (*self._corrupt_records(planned), *_time_texts(planned), *([recent] if recent else ()))
-        collected = self._collected(rows, (*planned, *(guard.index for guard in guards)), chosen)
+        collected = self._collected(rows, (*planned, *(guard.index for guard in guards)), chosen, borders)
         marks = [_marked(counts) for counts in collected.values[len(planned) :]]
         if recent:
             marks[-1] = self._has_time_texts(chosen, marks[-1], rows, planned)
-        found = _Found(collected.values[: len(planned)], collected.counts)
+        parts = collected.parts
+        if parts is not None:
+            parts = parts.of_indexes({each.definition.key for each in planned})
+        found = _Found(collected.values[: len(planned)], collected.counts, parts)
         for guard, marked in zip(guards, marks, strict=True):
             found = guard.applied(found, marked, planned)
         return found
 
-    def _collected(self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]) -> _Found:
+    def _collected(
+        self, rows: DataFrame, planned: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64],
+        borders: Borders = Borders(),  # noqa: B008 - it does not change
+    ) -> _Found:  # fmt: skip
         """Return the statistics of every index from the rows of a subset, in the order of ``chosen``."""
         # The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
         # its indexes.
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
-        counts = FileCounts.unknown(len(chosen))
+        counts, parts = FileCounts.unknown(len(chosen)), None
         for way in dict.fromkeys(ways):
             members = [i for i, other in enumerate(ways) if other == way]
             indexes = tuple(planned[i] for i in members)
             by_kernel, _ = way
-            results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
+            if by_kernel:
+                results, of_parts = self._by_kernel(rows, indexes, borders)
+                parts = None if of_parts is None else self._parts(of_parts, indexes, chosen, borders)
+            else:
+                results = self._by_aggregates(rows, indexes, chosen)
             take = self._rows_of(results, chosen)
             values.update(zip(members, self._assembled(results, indexes, take), strict=True))
             # Two jobs find different counts only if these depend on the columns that a query reads.
             counts = counts.agreed(_no_rows_are_none(results.counts.take(take), take))
-        return _Found([values[i] for i in range(len(ways))], counts)
+        return _Found([values[i] for i in range(len(ways))], counts, None if parts is None else parts.complete(counts))
+
+    def _parts(
+        self, results: PartResults, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64], borders: Borders
+    ) -> FileParts:
+        """Return the parts of files, with the values of indexes."""
+        take = pa.array(np.arange(len(results.ordinals)))
+        values = self._assembled(results, indexes, take)
+        by_key = {each.definition.key: column for each, column in zip(indexes, values, strict=True)}
+        return results.parts(borders, self.listed.sizes, chosen, by_key)
 
     def _corrupt_records(self, planned: tuple[PlannedIndex, ...]) -> tuple[_Guard, ...]:
         """Return the guard against corrupt records, if the values in them depend on the columns that a query reads."""
@@ -267,13 +311,15 @@ class Collector:
         found[questioned] = _marked(counts).to_numpy(zero_copy_only=False)
         return pa.array(found)
 
-    def _by_kernel(self, rows: DataFrame, indexes: tuple[PlannedIndex, ...]) -> FileResults:
+    def _by_kernel(
+        self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], borders: Borders
+    ) -> tuple[FileResults, PartResults | None]:
         job = AccumulatorJob.of(indexes)
-        table = self._run(job.query(self.dataset, rows))
+        table = self._run(job.query(self.dataset, rows, borders))
         for planned, seconds in zip(indexes, job.seconds(table), strict=True):
             if planned in self.indexes:
                 self.costs.add(planned, seconds)
-        return job.results(table)
+        return job.results(table), job.part_results(table) if borders else None
 
     def _by_aggregates(
         self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
@@ -296,7 +342,9 @@ class Collector:
         rows = row_of[chosen]
         return pa.array(rows, pa.int64(), mask=rows < 0)
 
-    def _assembled(self, results: FileResults, indexes: Sequence[PlannedIndex], take: pa.Array) -> list[pa.Array]:
+    def _assembled(
+        self, results: FileResults | PartResults, indexes: Sequence[PlannedIndex], take: pa.Array
+    ) -> list[pa.Array]:
         """Return the values of indexes for each file, whose row in the results is in ``take``."""
         values = []
         for planned, columns in zip(indexes, results.columns, strict=True):
@@ -350,14 +398,27 @@ def _no_rows_are_none(counts: FileCounts, take: pa.Array) -> FileCounts:
     return FileCounts(filled[0], dict(zip(counts.nulls, filled[1:], strict=True)))
 
 
-def _footer_statistics(source: str | bytes, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
-    """Return the statistics from a local file or from a footer's bytes, or None if the footer is not reliable."""
+def _joined_parts(found: Sequence[_Found], take: pa.Array) -> FileParts | None:
+    """Return the parts of several collections together, in another order."""
+    if all(each.parts is None for each in found):
+        return None
+    return FileParts.concat([each.parts or FileParts.none(len(each.counts)) for each in found]).take(take)
+
+
+def _footer(source: str | bytes) -> pq.FileMetaData | None:
+    """Return the footer of a local file or from a footer's bytes, or None if it is not plain."""
     try:
         tail = source if isinstance(source, bytes) else tail_of(source)
-        if not tail:
-            return None
-        footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
-        return footer_statistics(footer, columns) if is_plain(footer, tail) else None
+        footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail)) if tail else None
+        return footer if footer is not None and is_plain(footer, tail) else None
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _footer_statistics(footer: pq.FileMetaData | None, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
+    """Return the statistics from a footer, or None if the footer is not reliable."""
+    try:
+        return None if footer is None else footer_statistics(footer, columns)
     except (pa.ArrowException, OSError, ValueError):
         return None
 

@@ -14,12 +14,22 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from xskip.column_paths import split_path
 from xskip.types.datatypes import decimal_digits
 
-__all__ = ["Bounds", "FooterStatistics", "footer_statistics", "is_plain", "served_by_footers", "tail_of"]
+__all__ = [
+    "Bounds",
+    "FooterStatistics",
+    "footer_statistics",
+    "is_plain",
+    "row_group_starts",
+    "served_by_footers",
+    "tail_of",
+]
 
 #: The least and the greatest value as plain numbers, bytes or Booleans; both are None if all values are NULL.
 Bounds = tuple[Any, Any]
@@ -201,3 +211,16 @@ def _unchanged(bounds: Bounds, spark_type: str) -> bool:
     if spark_type == "date":
         return bool(low >= _FIRST_DATE)
     return bool(low >= _FIRST_TIMESTAMP) if spark_type == "timestamp" else True
+
+
+def row_group_starts(footer: pq.FileMetaData) -> npt.NDArray[np.int64] | None:
+    """Return where the row groups of a file begin, or None if they do not follow each other."""
+    starts, end = [], 0
+    for i in range(footer.num_row_groups):
+        columns = [footer.row_group(i).column(c) for c in range(footer.num_columns)]
+        pages = [min(filter(None, (c.dictionary_page_offset, c.data_page_offset))) for c in columns]
+        if not pages or min(pages) < end:
+            return None
+        starts.append(min(pages))
+        end = min(pages) + sum(column.total_compressed_size for column in columns)
+    return np.array(starts, np.int64)

@@ -30,10 +30,12 @@ from xskip.spark.bridge.sessions import active_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
+__all__ = ["ORDINAL", "PART", "Dataset", "KnownFiles", "Listing", "selected"]
 
 #: The column that :meth:`Dataset.subset` adds: the file's position in the listing.
 ORDINAL = "__xskip_file"
+#: The column that a subset in parts has as well: where the part begins in the file; -1 in a result of a whole file.
+PART = "__xskip_part"
 #: The number of bytes up to which a single task can read a whole file.
 _LARGEST_WHOLE = 256 << 20
 #: A build has another round of tasks for each of this many bytes on every core.
@@ -219,17 +221,22 @@ class Dataset:
         found = self._java.timestampTexts(df._jdf)
         return None if found is None else tuple(tuple(names) for names in json.loads(found))
 
-    def accumulate(self, rows: DataFrame, selection: Sequence[str], specification: str, schema: str) -> DataFrame:
+    def accumulate(
+        self, rows: DataFrame, selection: Sequence[str], specification: str, schema: str, borders: bytes | None = None
+    ) -> DataFrame:
         """Return a DataFrame of the kernel's results for the rows of a :meth:`subset`.
 
         ``selection`` is the SQL of the columns that the accumulators read: ``ORDINAL``, then their inputs.
         ``specification`` has an accumulator per line, in the form that ``io.xskip.collect.KernelFunction`` reads.
-        ``schema`` is JSON.
+        ``schema`` is JSON. ``borders`` are those of the parts of files, for a subset in parts.
         """
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(self._spark)
-        return DataFrame(self._java.accumulate(rows._jdf, "\0".join(selection), specification, schema), self._spark)
+        packed = None if borders is None else bytearray(borders)
+        return DataFrame(
+            self._java.accumulate(rows._jdf, "\0".join(selection), specification, schema, packed), self._spark
+        )
 
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
         """Return a DataFrame that reads known files in place of the dataset's own listing.
@@ -244,14 +251,17 @@ class Dataset:
         relation = self._java.trusting(known.token, files, known.root, known.recorded_root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
-    def subset(self, chosen: npt.NDArray[np.bool_], *, as_texts: bool = False) -> DataFrame:
+    def subset(self, chosen: npt.NDArray[np.bool_], *, as_texts: bool = False, in_parts: bool = False) -> DataFrame:
         """Return a DataFrame that reads chosen files and adds their position in the listing as column ``ORDINAL``.
 
-        With ``as_texts``, timestamps are read as the texts that files of CSV, JSON and XML contain.
+        With ``as_texts``, timestamps are read as the texts that files of CSV, JSON and XML contain. With ``in_parts``,
+        there is the column ``PART`` as well, for :meth:`accumulate` with borders.
         """
         from pyspark.sql import DataFrame
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
+        if in_parts:
+            return DataFrame(self._java.subsetInParts(bytearray(bits)), self._spark)
         return DataFrame(self._java.subset(bytearray(bits), as_texts), self._spark)
 
 

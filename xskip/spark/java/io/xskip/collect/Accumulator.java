@@ -34,6 +34,9 @@ abstract class Accumulator {
     return nulls;
   }
 
+  /** Adds the values of an accumulator of the same description. */
+  abstract void merge(Accumulator other);
+
   /**
    * Writes the statistic to the result columns from {@code start} on, which are null; {@code
    * isWholeFile}: of all rows of a file.

@@ -27,18 +27,30 @@ final class AccumulatorFactory {
     return column;
   }
 
+  /** Creates an accumulator of files. */
   Accumulator create() {
+    return create(limit);
+  }
+
+  /**
+   * Creates an accumulator of parts of files, whose Bloom filters have the size of their values.
+   */
+  Accumulator createForParts() {
+    return create(kind.equals("hashes") || kind.equals("words") ? 0 : limit);
+  }
+
+  private Accumulator create(int limit) {
     if (kind.equals("boxes")) { // an array is a single point
       return new BoundingBoxes(limit);
     }
     if (type.startsWith(ARRAY_PREFIX)) {
       String elementType = type.substring(ARRAY_PREFIX.length(), type.length() - 1);
-      return new ArrayElements(create(ValueType.parse(elementType)));
+      return new ArrayElements(create(ValueType.parse(elementType), limit));
     }
-    return create(ValueType.parse(type));
+    return create(ValueType.parse(type), limit);
   }
 
-  private Accumulator create(ValueType valueType) {
+  private Accumulator create(ValueType valueType, int limit) {
     switch (kind) {
       case "counts":
         return new NullCounts();

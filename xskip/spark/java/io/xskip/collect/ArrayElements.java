@@ -33,6 +33,11 @@ final class ArrayElements extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    elements.merge(((ArrayElements) other).elements);
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     elements.emit(result, start, isWholeFile);
   }

@@ -86,6 +86,11 @@ class BloomHashes extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    hashes.addAll(((BloomHashes) other).hashes);
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     long[] distinct = hashes.values();
     if (isWholeFile) {

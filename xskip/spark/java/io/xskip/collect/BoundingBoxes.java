@@ -54,6 +54,10 @@ final class BoundingBoxes extends Accumulator {
       hasY ? y : Double.NEGATIVE_INFINITY,
       hasY ? y : Double.NaN
     };
+    addBox(box);
+  }
+
+  private void addBox(double[] box) {
     for (int i = 0; i < count; i++) {
       if (contains(boxes[i], box)) {
         return;
@@ -125,6 +129,14 @@ final class BoundingBoxes extends Accumulator {
       return UNBOUNDED_GROWTH;
     }
     return total > 0 ? length / total : 0;
+  }
+
+  @Override
+  void merge(Accumulator other) {
+    BoundingBoxes others = (BoundingBoxes) other;
+    for (int i = 0; i < others.count; i++) {
+      addBox(others.boxes[i]);
+    }
   }
 
   @Override

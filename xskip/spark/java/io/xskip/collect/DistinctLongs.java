@@ -24,6 +24,13 @@ final class DistinctLongs {
     size++;
   }
 
+  void addAll(DistinctLongs others) {
+    others.removeDuplicates();
+    for (int i = 0; i < others.size; i++) {
+      add(others.values[i]);
+    }
+  }
+
   /** Returns the distinct values, in no particular order. */
   long[] values() {
     removeDuplicates();

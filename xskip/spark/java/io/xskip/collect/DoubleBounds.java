@@ -28,7 +28,10 @@ final class DoubleBounds extends Accumulator {
 
   @Override
   void add(SpecializedGetters row, int column) {
-    double value = type.readDouble(row, column);
+    addNumber(type.readDouble(row, column));
+  }
+
+  private void addNumber(double value) {
     if (isEmpty) {
       lower = value;
       upper = value;
@@ -45,6 +48,15 @@ final class DoubleBounds extends Accumulator {
 
   private static boolean isLess(double a, double b) {
     return a < b || (Double.isNaN(b) && !Double.isNaN(a));
+  }
+
+  @Override
+  void merge(Accumulator other) {
+    DoubleBounds bounds = (DoubleBounds) other;
+    if (!bounds.isEmpty) {
+      addNumber(bounds.lower);
+      addNumber(bounds.upper);
+    }
   }
 
   @Override

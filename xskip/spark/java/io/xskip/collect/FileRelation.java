@@ -57,6 +57,9 @@ public final class FileRelation {
   // the last partition column that subset adds: the ordinal of the file in the listing
   private static final String ORDINAL = "__xskip_file";
 
+  // the partition column before it, of a subset in parts: the start of the part in the file
+  private static final String PART = "__xskip_part";
+
   private final Class<?> dataFrameClass;
   private final LogicalRelation logical;
   private final HadoopFsRelation relation;
@@ -221,11 +224,23 @@ public final class FileRelation {
    * column {@link #ORDINAL}.
    */
   public Object subset(byte[] bits, boolean asTexts) throws Exception {
+    return subset(bits, asTexts, false);
+  }
+
+  /**
+   * Returns a DataFrame as {@link #subset(byte[], boolean)} does, which has the column {@link
+   * #PART} as well, for accumulators over parts.
+   */
+  public Object subsetInParts(byte[] bits) throws Exception {
+    return subset(bits, false, true);
+  }
+
+  private Object subset(byte[] bits, boolean asTexts, boolean inParts) throws Exception {
     StructType schema = withoutPadding(relation.dataSchema());
     HadoopFsRelation subset =
         new HadoopFsRelation(
-            new FileSubset(relation.location(), chosenFiles(bits)),
-            relation.partitionSchema().add(ORDINAL, DataTypes.IntegerType),
+            new FileSubset(relation.location(), chosenFiles(bits, inParts)),
+            subsetPartitions(inParts),
             CorruptRecords.readable(
                 // files of CSV, JSON and XML contain the texts of timestamps
                 format(), asTexts ? ReadSchema.withTexts(schema) : schema, corruptName()),
@@ -237,8 +252,14 @@ public final class FileRelation {
     return DataFrames.ofPlan(dataFrameClass, session, plan);
   }
 
+  private StructType subsetPartitions(boolean inParts) {
+    StructType schema = relation.partitionSchema();
+    schema = inParts ? schema.add(PART, DataTypes.LongType) : schema;
+    return schema.add(ORDINAL, DataTypes.IntegerType);
+  }
+
   /** Returns a directory for each chosen file, with the ordinal as the last partition value. */
-  private List<PartitionDirectory> chosenFiles(byte[] bits) {
+  private List<PartitionDirectory> chosenFiles(byte[] bits, boolean inParts) {
     List<PartitionDirectory> chosen = new ArrayList<>();
     int ordinal = 0;
     for (PartitionDirectory directory : listing().directories()) {
@@ -246,7 +267,7 @@ public final class FileRelation {
         if (Bytes.isSet(bits, 0, ordinal)) {
           chosen.add(
               new PartitionDirectory(
-                  withOrdinal(directory.values(), ordinal),
+                  withOrdinal(directory.values(), ordinal, inParts),
                   (Seq<FileStatusWithMetadata>) Scala.seq(Collections.singletonList(file))));
         }
         ordinal++;
@@ -255,14 +276,17 @@ public final class FileRelation {
     return chosen;
   }
 
-  private InternalRow withOrdinal(InternalRow partition, int ordinal) {
+  private InternalRow withOrdinal(InternalRow partition, int ordinal, boolean inParts) {
     StructType schema = relation.partitionSchema();
-    Object[] values = new Object[schema.length() + 1];
+    Object[] values = new Object[schema.length() + (inParts ? 2 : 1)];
     for (int i = 0; i < schema.length(); i++) {
       DataType type = schema.apply(i).dataType();
       values[i] = partition.isNullAt(i) ? null : partition.get(i, type);
     }
-    values[schema.length()] = Integer.valueOf(ordinal);
+    if (inParts) {
+      values[schema.length()] = Long.valueOf(FileRuns.NO_PART);
+    }
+    values[values.length - 1] = Integer.valueOf(ordinal);
     return new GenericInternalRow(values);
   }
 
@@ -283,15 +307,20 @@ public final class FileRelation {
 
   /**
    * Returns the results of accumulators, one {@link AccumulatorFactory} a line, over {@link
-   * #subset}, a row per part of a file.
+   * #subset}, see [JVM-AC-2].
+   *
+   * @param borders where the parts of files begin, in the form of {@link FileBorders}, for a subset
+   *     in parts; otherwise null
    */
-  public Object accumulate(Object subset, String selection, String specs, String schemaJson)
+  public Object accumulate(
+      Object subset, String selection, String specs, String schemaJson, byte[] borders)
       throws Exception {
     Option<SparkSession> before = SparkCompat.enter(session);
     try {
       // the SQL of the ordinal and of the accumulators' columns, separated by NUL
       Object rows = DataFrames.selectExpr(subset, selection.split("\u0000"));
-      ScanRows scan = new ScanRows(SparkCompat.execution(rows));
+      FileBorders known = borders == null ? null : new FileBorders(borders, subsetPartitions(true));
+      ScanRows scan = new ScanRows(SparkCompat.execution(rows), known);
       RDD<InternalRow> results = scan.accumulate(specs.split("\n"));
       StructType schema = (StructType) DataType.fromJson(schemaJson);
       return DataFrames.ofRows(session, results, schema);

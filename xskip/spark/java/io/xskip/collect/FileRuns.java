@@ -1,28 +1,37 @@
 package io.xskip.collect;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * The results of accumulators for each run of rows of the same file, from rows or from batches of a
- * single file each.
+ * single file each; before them those of the parts of the file, if they are wanted.
  */
 final class FileRuns implements Iterator<InternalRow> {
+  /** The description that asks for the results of parts, after those of the accumulators. */
+  static final String PARTS = "parts";
+
+  /** The start of a part in a result that is about the run, and in rows of files without parts. */
+  static final long NO_PART = -1;
+
   private final Iterator<?> pieces;
-  private final Accumulator[] accumulators;
-  private final int[] columns; // the position in the rows of each accumulator's column
   private final int ordinalColumn;
+  private final int partColumn; // with the start of the part in the file, or -1
   private final Set<Integer> splitFiles;
   private final AccumulatorClock clock; // null if the times are not wanted
-  private final int width; // the number of result columns
-
-  private final RowCounts counts;
   private final boolean isCounted; // whether the counts are wanted
+  private final int width; // the number of result columns
+  private final RunStatistics file;
+  private final RunStatistics part; // null if parts are not wanted
+
+  /** The results of the latest run that are yet to be returned. */
+  private final Deque<InternalRow> results = new ArrayDeque<>();
 
   // The first row or batch of the next run, or null if it is yet to be read. A scan reuses the
   // memory of a piece for the next one, so the accumulators receive each before the next is
@@ -39,22 +48,32 @@ final class FileRuns implements Iterator<InternalRow> {
     count -= isTimed ? 1 : 0;
     isCounted = count > 0 && specs[count - 1].equals(RowCounts.SPEC);
     count -= isCounted ? 1 : 0;
+    boolean hasParts = count > 0 && specs[count - 1].equals(PARTS);
+    count -= hasParts ? 1 : 0;
+    partColumn = hasParts ? positions[positions.length - 1] : -1;
     clock = isTimed ? new AccumulatorClock(count) : null;
-    counts = new RowCounts(count);
-    accumulators = new Accumulator[count];
-    columns = new int[count];
-    int total = specs.length - count + 1; // a column for the ordinal, the counts and the times
+    file = statistics(specs, count, positions, false);
+    part = hasParts ? statistics(specs, count, positions, true) : null;
+    width = 1 + (hasParts ? 1 : 0) + file.width() + (isCounted ? 1 : 0) + (isTimed ? 1 : 0);
+  }
+
+  private RunStatistics statistics(String[] specs, int count, int[] positions, boolean isOfParts) {
+    Accumulator[] accumulators = new Accumulator[count];
+    int[] columns = new int[count];
     for (int i = 0; i < count; i++) {
       AccumulatorFactory spec = new AccumulatorFactory(specs[i]);
-      accumulators[i] = spec.create();
+      accumulators[i] = isOfParts ? spec.createForParts() : spec.create();
       columns[i] = positions[spec.column()];
-      total += accumulators[i].width();
     }
-    width = total;
+    return new RunStatistics(accumulators, columns, clock);
   }
 
   @Override
   public boolean hasNext() {
+    return !results.isEmpty() || hasPiece();
+  }
+
+  private boolean hasPiece() {
     while (piece == null && pieces.hasNext()) {
       piece = pieces.next();
       if (piece instanceof ColumnarBatch && ((ColumnarBatch) piece).numRows() == 0) {
@@ -66,26 +85,46 @@ final class FileRuns implements Iterator<InternalRow> {
 
   @Override
   public InternalRow next() {
-    if (!hasNext()) {
-      throw new NoSuchElementException();
+    if (results.isEmpty()) {
+      if (!hasPiece()) {
+        throw new NoSuchElementException();
+      }
+      readRun();
     }
-    int file = ordinal();
-    for (Accumulator accumulator : accumulators) {
-      accumulator.reset();
-    }
-    counts.reset();
+    return (InternalRow) results.remove();
+  }
+
+  private void readRun() {
+    int ordinal = ordinal();
+    file.reset();
     if (clock != null) {
       clock.reset();
     }
     do {
-      if (piece instanceof ColumnarBatch) {
-        addBatch((ColumnarBatch) piece);
+      long start = part == null ? NO_PART : start();
+      if (start == NO_PART) {
+        file.add(takePiece());
       } else {
-        addRow((InternalRow) piece);
+        readPart(ordinal, start);
       }
-      piece = null;
-    } while (hasNext() && ordinal() == file);
-    return result(file);
+    } while (hasPiece() && ordinal() == ordinal);
+    boolean isWhole = splitFiles != null && !splitFiles.contains(Integer.valueOf(ordinal));
+    results.add(result(file, ordinal, NO_PART, isWhole));
+  }
+
+  private void readPart(int ordinal, long start) {
+    part.reset();
+    do {
+      part.add(takePiece());
+    } while (hasPiece() && ordinal() == ordinal && start() == start);
+    file.merge(part);
+    results.add(result(part, ordinal, start, true));
+  }
+
+  private Object takePiece() {
+    Object taken = piece;
+    piece = null;
+    return taken;
   }
 
   private int ordinal() {
@@ -94,68 +133,25 @@ final class FileRuns implements Iterator<InternalRow> {
         : ((InternalRow) piece).getInt(ordinalColumn);
   }
 
-  private void addRow(InternalRow row) {
-    counts.addRows(1);
-    if (clock != null && clock.isNextRowTimed()) {
-      addTimedRow(row);
-      return;
-    }
-    for (int i = 0; i < accumulators.length; i++) {
-      addValue(row, i);
-    }
+  private long start() {
+    return piece instanceof ColumnarBatch
+        ? ((ColumnarBatch) piece).column(partColumn).getLong(0)
+        : ((InternalRow) piece).getLong(partColumn);
   }
 
-  private void addTimedRow(InternalRow row) {
-    clock.startRow();
-    for (int i = 0; i < accumulators.length; i++) {
-      addValue(row, i);
-      clock.stopRow(i);
-    }
-  }
-
-  private void addValue(InternalRow row, int accumulator) {
-    if (row.isNullAt(columns[accumulator])) {
-      accumulators[accumulator].addNull();
-      counts.addNulls(accumulator, 1);
-    } else {
-      accumulators[accumulator].add(row, columns[accumulator]);
-    }
-  }
-
-  private void addBatch(ColumnarBatch batch) {
-    counts.addRows(batch.numRows());
-    if (clock != null) {
-      clock.start();
-    }
-    for (int i = 0; i < accumulators.length; i++) {
-      ColumnarArray values = new ColumnarArray(batch.column(columns[i]), 0, batch.numRows());
-      counts.addNulls(i, accumulators[i].addAll(values));
-      if (clock != null) {
-        clock.stop(i);
-      }
-    }
-  }
-
-  private InternalRow result(int file) {
-    boolean isWholeFile = splitFiles != null && !splitFiles.contains(Integer.valueOf(file));
+  private InternalRow result(RunStatistics found, int ordinal, long start, boolean isWhole) {
     Object[] values = new Object[width];
-    values[0] = Integer.valueOf(file);
-    int start = 1;
-    if (clock != null) {
-      clock.start();
+    int position = 0;
+    values[position++] = Integer.valueOf(ordinal);
+    if (part != null) {
+      values[position++] = Long.valueOf(start);
     }
-    for (int i = 0; i < accumulators.length; i++) {
-      accumulators[i].emit(values, start, isWholeFile);
-      start += accumulators[i].width();
-      if (clock != null) {
-        clock.stop(i);
-      }
-    }
+    position = found.emit(values, position, isWhole);
     if (isCounted) {
-      values[start++] = counts.result();
+      values[position++] = found.counts();
     }
     if (clock != null) {
-      values[start] = clock.nanos();
+      values[position] = clock.nanos();
     }
     return new GenericInternalRow(values);
   }

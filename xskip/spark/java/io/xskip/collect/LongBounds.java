@@ -38,6 +38,16 @@ final class LongBounds extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    LongBounds bounds = (LongBounds) other;
+    if (!bounds.isEmpty) {
+      lower = isEmpty ? bounds.lower : Math.min(lower, bounds.lower);
+      upper = isEmpty ? bounds.upper : Math.max(upper, bounds.upper);
+      isEmpty = false;
+    }
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     if (!isEmpty) {
       result[start] = type.box(lower);

@@ -29,6 +29,12 @@ final class NullCounts extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    nulls += ((NullCounts) other).nulls;
+    values += ((NullCounts) other).values;
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     result[start] = Long.valueOf(nulls);
     result[start + 1] = Long.valueOf(nulls + values);

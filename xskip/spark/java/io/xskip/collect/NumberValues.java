@@ -46,6 +46,21 @@ final class NumberValues extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    NumberValues others = (NumberValues) other;
+    isOverLimit |= others.isOverLimit;
+    if (!isOverLimit) {
+      for (long value : others.values.values()) {
+        values.add(value);
+      }
+      isOverLimit = values.size() > limit;
+    }
+    if (isOverLimit) {
+      values.clear();
+    }
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     if (isOverLimit) {
       return;

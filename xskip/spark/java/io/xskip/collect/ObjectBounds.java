@@ -30,7 +30,10 @@ final class ObjectBounds extends Accumulator {
 
   @Override
   void add(SpecializedGetters row, int column) {
-    Object value = type.readObject(row, column);
+    addObject(type.readObject(row, column));
+  }
+
+  private void addObject(Object value) {
     if (lower == null) {
       lower = ValueType.copyOf(value);
       upper = lower;
@@ -49,6 +52,15 @@ final class ObjectBounds extends Accumulator {
       return Arrays.compareUnsigned((byte[]) a, (byte[]) b);
     }
     return ((Decimal) a).compare((Decimal) b);
+  }
+
+  @Override
+  void merge(Accumulator other) {
+    ObjectBounds bounds = (ObjectBounds) other;
+    if (bounds.lower != null) {
+      addObject(bounds.lower);
+      addObject(bounds.upper);
+    }
   }
 
   @Override

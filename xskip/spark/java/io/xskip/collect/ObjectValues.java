@@ -112,6 +112,19 @@ final class ObjectValues extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    ObjectValues others = (ObjectValues) other;
+    isOverLimit |= others.isOverLimit;
+    if (!isOverLimit) {
+      values.putAll(others.values);
+      isOverLimit = values.size() > limit;
+    }
+    if (isOverLimit) {
+      values.clear();
+    }
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     if (isOverLimit) {
       return;

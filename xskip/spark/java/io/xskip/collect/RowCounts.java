@@ -34,6 +34,13 @@ final class RowCounts {
     counts[accumulator + 1] += nulls;
   }
 
+  /** Adds the counts of other rows. */
+  void addAll(RowCounts other) {
+    for (int i = 0; i < counts.length; i++) {
+      counts[i] += other.counts[i];
+    }
+  }
+
   /** Returns the counts: the rows, then the NULLs of each accumulator. */
   ArrayData result() {
     return UnsafeArrayData.fromPrimitiveArray(counts);

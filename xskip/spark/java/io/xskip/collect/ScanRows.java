@@ -26,13 +26,27 @@ final class ScanRows {
   private final RDD<?> rows;
   private final int[] positions;
 
-  ScanRows(QueryExecution execution) {
+  /** The ordinals of the files that several tasks read, or null if that is not known. */
+  private final HashSet<Integer> splitFiles;
+
+  /**
+   * Creates the rows of a DataFrame.
+   *
+   * @param borders where the parts of files begin, or null to read files as Spark does
+   */
+  ScanRows(QueryExecution execution, FileBorders borders) throws ReflectiveOperationException {
     SparkPlan plan = execution.sparkPlan();
     FileSourceScanExec scan = projectedScan(plan);
     int[] selected =
         scan == null ? null : selectedColumns(((ProjectExec) plan).projectList(), scan.output());
     // Of a plan that only selects columns, the scan's own rows or column batches are taken: Spark's
     // projection would copy every row.
+    HashSet<Integer> split = null;
+    if (borders != null) {
+      RDD<?> input = (selected == null ? leaf(execution.executedPlan()) : scan).inputRDD();
+      split = splitFiles(input);
+      borders.divide(input);
+    }
     if (selected == null) {
       rows = execution.toRdd();
       positions = inOrder(plan.output().length());
@@ -40,6 +54,11 @@ final class ScanRows {
       rows = rowsOf(scan);
       positions = selected;
     }
+    splitFiles = borders == null ? splitFiles(rows) : split;
+  }
+
+  private static FileSourceScanExec leaf(SparkPlan plan) {
+    return (FileSourceScanExec) plan.collectLeaves().head();
   }
 
   /**
@@ -48,7 +67,7 @@ final class ScanRows {
    */
   @SuppressWarnings("unchecked") // the kernel accepts an iterator over objects of any class
   RDD<InternalRow> accumulate(String[] specs) {
-    FlatMapFunction<?, InternalRow> kernel = new KernelFunction(specs, positions, splitFiles());
+    FlatMapFunction<?, InternalRow> kernel = new KernelFunction(specs, positions, splitFiles);
     JavaRDD<Object> input = (JavaRDD<Object>) rows.toJavaRDD();
     return input.mapPartitions((FlatMapFunction<Iterator<Object>, InternalRow>) kernel).rdd();
   }
@@ -57,7 +76,7 @@ final class ScanRows {
    * Returns the ordinals of the files that are read in parts, or null if Spark's tasks do not show
    * their files.
    */
-  private HashSet<Integer> splitFiles() {
+  private static HashSet<Integer> splitFiles(RDD<?> rows) {
     HashSet<Integer> split = new HashSet<>();
     for (Partition task : rows.partitions()) {
       if (!(task instanceof FilePartition)) {

@@ -151,6 +151,17 @@ final class ValueRanges extends Accumulator {
   }
 
   @Override
+  void merge(Accumulator other) {
+    ValueRanges ranges = (ValueRanges) other;
+    for (int i = 0; i < ranges.size; i++) {
+      if (size == CAPACITY) {
+        reduceTo(REDUCED_SIZE);
+      }
+      append(ranges.lower[i], ranges.upper[i]);
+    }
+  }
+
+  @Override
   void emit(Object[] result, int start, boolean isWholeFile) {
     reduceTo(limit);
     Object[] ends = new Object[2 * size];
