@@ -25,7 +25,7 @@ from xskip import MinMax
 FILES, ROWS = 10_000, 100
 FACTS = 1_000
 ROUNDS = 7
-REWRITES = ("limit", "topK", "aggregates", "joins", "subqueries")
+REWRITES = ("limit", "topK", "aggregates", "joins", "subqueries", "ranges")
 
 
 def prepare(spark: SparkSession, mode: str) -> None:

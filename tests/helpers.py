@@ -111,7 +111,7 @@ def _planned(df: DataFrame) -> Iterator[Any]:
 
 def _files_of(leaf: Any) -> set[str]:
     kind = leaf.getClass().getSimpleName()
-    if kind == "FileSourceScanExec":
+    if kind in ("FileSourceScanExec", "RangedScan"):
         partitions = leaf.inputRDD().partitions()
     elif kind == "BatchScanExec":
         partitions = leaf.scan().toBatch().planInputPartitions()
@@ -285,7 +285,7 @@ def compared_files(spark: SparkSession, query: str) -> set[str]:
 def scans_of(plan: Any) -> list[Any]:
     """Return the file scans of a physical plan, also those in adaptive stages, commands, caches and subqueries."""
     kind = plan.getClass().getSimpleName()
-    if kind in ("FileSourceScanExec", "BatchScanExec"):
+    if kind in ("FileSourceScanExec", "RangedScan", "BatchScanExec"):
         return [plan, *_scans_of_all(plan.subqueries())]
     inner = {
         "AdaptiveSparkPlanExec": "executedPlan",

@@ -36,6 +36,7 @@ __all__ = [
     "PLACES",
     "PLAINTEXT_FOOTER",
     "PREFIX",
+    "RANGES",
     "REPORT_VALUES",
     "ROWS_PER_FILE",
     "SETTINGS",
@@ -279,6 +280,10 @@ AGGREGATES = Setting(
     "spark.xskip.planning.aggregates", default=True, read=_flag, expected=_FLAG,
     meaning="metadata answer counts, minimums and maximums of files that match wholly",
 )  # fmt: skip
+RANGES = Setting(
+    "spark.xskip.planning.ranges", default=True, read=_flag, expected=_FLAG,
+    meaning="scans read only the parts of large Avro and Parquet files that can hold a matching row",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -293,7 +298,7 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT, TOP_K,
-        AGGREGATES, JOINS, SUBQUERIES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES,
+        AGGREGATES, JOINS, SUBQUERIES, RANGES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES,
         CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip

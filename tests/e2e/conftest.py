@@ -120,5 +120,5 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 @pytest.fixture
 def skipping_alone(spark: SparkSession) -> None:
     """Switch off what leaves out files that can match, so that scans read all files that the indexes keep."""
-    for name in ("limit", "topK", "aggregates", "joins", "subqueries"):
+    for name in ("limit", "topK", "aggregates", "joins", "subqueries", "ranges"):
         spark.conf.set(f"spark.xskip.planning.{name}", "false")

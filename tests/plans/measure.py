@@ -25,6 +25,7 @@ _INNER_PLANS = {
     "TableCacheQueryStageExec": "plan",
     "CommandResultExec": "commandPhysicalPlan",
 }
+_V1_SCANS = ("FileSourceScanExec", "RangedScan")
 _REUSES = ("ReusedExchangeExec", "ReusedSubqueryExec")
 _SHUFFLED_JOINS = ("SortMergeJoinExec", "ShuffledHashJoinExec")
 
@@ -96,7 +97,7 @@ def measure(df: DataFrame) -> Run:
     kinds = Counter(kind for kind, _ in nodes)
     return Run(
         rows,
-        tuple(_scan(kind, node) for kind, node in nodes if kind in ("FileSourceScanExec", "BatchScanExec")),
+        tuple(_scan(kind, node) for kind, node in nodes if kind in (*_V1_SCANS, "BatchScanExec")),
         sum(number for kind, number in kinds.items() if kind.endswith("ExchangeExec") and kind not in _REUSES),
         kinds["ReusedExchangeExec"],
         sum(kinds[kind] for kind in _SHUFFLED_JOINS),
@@ -126,7 +127,7 @@ def _nodes(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _scan(kind: str, node: Any) -> Scan:
-    if kind == "FileSourceScanExec":
+    if kind in _V1_SCANS:
         metrics = node.metrics()
         return Scan(
             _table(node.relation().location()),
@@ -137,7 +138,7 @@ def _scan(kind: str, node: Any) -> Scan:
     # the partitions of the node are those of planning, without runtime filters
     partitions = scan.planInputPartitions()
     paths = {file.filePath().toString() for partition in partitions for file in partition.files()}
-    is_holder = scan.getClass().getSimpleName() == "RuntimeFileScan"
+    is_holder = scan.getClass().getSimpleName() in ("RuntimeFileScan", "RangedFileScan")
     return Scan(_table((scan.fileScan() if is_holder else scan).fileIndex()), len(paths), 0)
 
 

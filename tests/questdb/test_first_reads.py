@@ -23,9 +23,9 @@ compiled = []
 real = compiler._compile
 
 
-def counting(jvm, loader, part):
+def counting(jvm, loader, part, spark_version):
     compiled.append(part)
-    return real(jvm, loader, part)
+    return real(jvm, loader, part, spark_version)
 
 
 compiler._compile = counting

@@ -20,6 +20,7 @@ from xskip.engine.column_facts import column_facts
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.file_facts import FileFacts, file_facts, predicate_facts
+from xskip.engine.file_ranges import FileRanges, file_ranges
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.rewrite_needs import RewriteNeeds, by_keys, needs_of
@@ -184,13 +185,14 @@ class Engine:
         )
         predicate = self._platform.decode(request.filters, functions, with_conditions=catalog.has_conditions)
         selection = Selection.of(predicate, catalog)
-        evidence, facts, needs = None, None, RewriteNeeds()
+        evidence, facts, ranges, needs = None, None, None, RewriteNeeds()
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, selection, profile)
         else:
             result = select(selection, snapshot, profile, functions)
             evidence = Evidence(selection, weakref.ref(snapshot), profile, functions)
             facts = self._facts(request, evidence, result.skip)
+            ranges = _ranges(request, evidence, result.skip)
             needs = _needs(request, evidence, facts)
         trace = ScanTrace(
             str(predicate),
@@ -207,7 +209,7 @@ class Engine:
             is_of_join=request.rewrite == _JOIN,
         )
         return Decision(
-            _packed(result, loaded.token, selection.needed, facts),
+            _packed(result, loaded.token, selection.needed, facts, ranges),
             trace,
             _valid_settings(predicate if facts is None else And((predicate, facts.all_conditions)), request, functions),
         )
@@ -269,13 +271,31 @@ def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(names | {".".join(path).lower() for each in encrypted for path in each.paths})
 
 
-def _packed(result: PruneResult, token: int, needed: frozenset[Requirement], facts: FileFacts | None) -> bytes | None:
+def _ranges(request: ScanRequest, evidence: Evidence, skip: Mask) -> FileRanges | None:
+    """Return which ranges of files a scan needs; a failure must not cost the scan its skip mask."""
+    snapshot = evidence.snapshot()
+    if not request.takes_ranges or snapshot is None:
+        return None
+    try:
+        return file_ranges(evidence, snapshot, skip)
+    except Exception as error:  # noqa: BLE001 - a scan can read whole files
+        _log.debug("xskip cannot tell which parts of files a scan needs: %r", error)
+        return None
+
+
+def _packed(
+    result: PruneResult, token: int, needed: frozenset[Requirement], facts: FileFacts | None,
+    ranges: FileRanges | None,
+) -> bytes | None:  # fmt: skip
     """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata, and without facts."""
     if not result.counts and facts is None:
         return None
     partitions = sum(isinstance(requirement, PartitionKey) for requirement in needed)
     uses_partitions = partitions > 0 or (facts is not None and facts.depends_on_partitions)
-    sections = {Section.SKIP: Answer.bits(result.skip), **({} if facts is None else facts.sections)}
+    sections = {
+        Section.SKIP: Answer.bits(result.skip), **({} if facts is None else facts.sections),
+        **({} if ranges is None else ranges.sections),
+    }  # fmt: skip
     return Answer(token, len(needed) - partitions, uses_partitions, sections).to_bytes()
 
 

@@ -179,7 +179,8 @@ class LoadedIndexes:
             self._platform.jobs.register(loaded.directory, loaded.snapshot, loaded.token)
         else:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
-            self._platform.register(loaded.directory, loaded.token, file_table(table))
+            has_parts = loaded.snapshot.has_parts
+            self._platform.register(loaded.directory, loaded.token, file_table(table), has_parts=has_parts)
         loaded.is_registered = True
         record = loaded.snapshot.record if loaded.snapshot.is_ours else None
         source = f"commit {record.number}" if record else "metadata of another program"

@@ -62,8 +62,11 @@ class Platform(Protocol):
     def decode(self, filters: Sequence[Any], functions: Functions, *, with_conditions: bool) -> Predicate:
         """Return the predicate of the filters of a request; ``with_conditions`` if an index on a condition exists."""
 
-    def register(self, directory: str, token: int, files: FileTable) -> None:
-        """Register the files of a snapshot, to which the answers about the directory refer."""
+    def register(self, directory: str, token: int, files: FileTable, *, has_parts: bool) -> None:
+        """Register the files of a snapshot, to which the answers about the directory refer.
+
+        ``has_parts`` says whether the answers can have ranges of files.
+        """
 
     def unregister(self, directory: str) -> None:
         """Remove the files of a snapshot."""

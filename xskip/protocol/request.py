@@ -101,6 +101,8 @@ class ScanRequest:
     job_threshold: int
     #: The name of the rewrite that knows the filters as the query runs; empty for filters of the plan.
     rewrite: str = ""
+    #: Whether the scan can read ranges of files.
+    takes_ranges: bool = False
 
     @staticmethod
     def parse(text: str) -> ScanRequest:
@@ -125,6 +127,7 @@ class ScanRequest:
                 expression_settings=_member(members, "evaluated", str),
                 job_threshold=_job_threshold(members),
                 rewrite=_member(members, "rewrite", str) if "rewrite" in members else "",
+                takes_ranges=_member(members, "ranges", bool) if "ranges" in members else False,
             )
         except RequestError as error:
             error.header = header
@@ -145,7 +148,7 @@ class ScanRequest:
         # the profile of the build.
         others = (
             self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold,
-            "" if self.facts is None else self.facts.text(), self.rewrite,
+            "" if self.facts is None else self.facts.text(), self.rewrite, self.takes_ranges,
         )  # fmt: skip
         return self.filters_text + json.dumps(others)
 

@@ -96,7 +96,7 @@ class JavaSnapshots:
     def snapshot(self, table: MetadataTable) -> Any:
         """Return a ``FileSnapshot`` of a table, registered as the hook registers it."""
         directory = f"/snapshots/{uuid.uuid4().hex}"
-        self._hook.queries.register(directory, TOKEN, table_of(table).to_pieces())
+        self._hook.queries.register(directory, TOKEN, table_of(table).to_pieces(), has_parts=False)
         return self.registered(directory)
 
     def filler(self, count: int) -> Any:
@@ -159,7 +159,7 @@ class JavaSnapshots:
         """
         data = None if answer is None else bytearray(answer)
         answer = self._classes.call("protocol.Answer", "parse", data)
-        parsed = self._classes.call("snapshot.PruningAnswer", "of", answer, snapshot, None)
+        parsed = self._classes.call("snapshot.PruningAnswer", "of", answer, snapshot, None, 0)
         left = self._list(parsed.filter(self._sequence(listing), self._schema(ddl)))
         return Filtered(self.packed(left).files().names.to_pylist(), list(parsed.counts().all()))
 

@@ -18,12 +18,13 @@ from xskip.settings import (
     JOINS,
     LIMIT,
     LOCATION,
+    RANGES,
     STATISTICS,
     SUBQUERIES,
     TOP_K,
 )
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.collect.relation import ORDINAL
+from xskip.spark.collect.relation import ORDINAL, PART
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,10 @@ def test_the_column_of_ordinals(java: JavaClasses) -> None:
     assert java.field("collect.FileRelation", "ORDINAL") == ORDINAL
 
 
+def test_the_column_of_parts(java: JavaClasses) -> None:
+    assert java.field("collect.FileRelation", "PART") == PART
+
+
 def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> None:
     """An empty text leaves the parsing of the default to Python."""
     assert spark._jvm is not None
@@ -60,7 +65,7 @@ def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> Non
     settings = java.new("common.SkippingSettings", spark._jsparkSession)
     flags = {"strict": False, "evaluate": EVALUATE.default, "statistics": STATISTICS.default}
     flags |= {"limit": LIMIT.default, "topK": TOP_K.default, "aggregates": AGGREGATES.default}
-    flags |= {"joins": JOINS.default, "subqueries": SUBQUERIES.default}
+    flags |= {"joins": JOINS.default, "subqueries": SUBQUERIES.default, "ranges": RANGES.default}
     expected = {"base": LOCATION.default or None, **flags, "jobFiles": ""}
     fields = {name: java.field("common.SkippingSettings", name, settings) for name in expected}
     assert fields == expected

@@ -20,7 +20,7 @@ class FakeHook:
         self.forgotten = 0
         self.settings_wide: dict[str, str | None] = {}
 
-    def register(self, directory: str, token: int, files: Any) -> None:
+    def register(self, directory: str, token: int, files: Any, *, has_parts: bool) -> None:
         self.tokens[directory] = token
 
     def unregister(self, directory: str) -> None:

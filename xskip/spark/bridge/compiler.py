@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import threading
 import time
 import uuid
@@ -60,19 +61,41 @@ _SOURCE = ".DefaultSource"
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
 _SEQ_2_12 = "import scala.collection.Seq;"
+#: A line of code that only Spark from a version on has, or, before a colon, that is followed by more code there.
+_OF_VERSION = re.compile(r"^(.*)// Spark (\d+\.\d+)(?:: (.*))?\n", re.MULTILINE)
 
 
-def java_sources(scala_version: str) -> dict[str, str]:
+def java_sources(scala_version: str, spark_version: str) -> dict[str, str]:
     """Return the text of each source file of the hook by its path below the source root.
 
-    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/rewrite/SkippingFileIndex.java"]
+    >>> sources = java_sources("2.12.18", "3.5.7")
+    >>> "import scala.collection.Seq;" in sources["io/xskip/rewrite/SkippingFileIndex.java"]
     True
+    >>> "Option<SparkDataStream> stream" in sources["io/xskip/tasks/RangedScan.java"]
+    False
     """
     texts = {}
     for path, file in _java_files():
-        text = file.read_text(encoding="utf-8")
+        text = _for_spark(file.read_text(encoding="utf-8"), spark_version)
         texts[path] = text.replace(_SEQ, _SEQ_2_12) if scala_version.startswith("2.12") else text
     return texts
+
+
+def _for_spark(text: str, spark_version: str) -> str:
+    """Return a source without the lines that end with a later version, and with what follows an earlier one."""
+    spark = _minor(spark_version)
+
+    def line(found: re.Match[str]) -> str:
+        code, version, addition = found.groups()
+        if addition is None:
+            return found[0] if _minor(version) <= spark else ""
+        return f"{code}{addition}\n" if _minor(version) <= spark else f"{code}\n"
+
+    return _OF_VERSION.sub(line, text)
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def _java_files(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, Traversable]]:
@@ -143,7 +166,8 @@ def _version(spark: SparkSession) -> str:
     """Return the version of the hook's classes: the digest of their sources, and the Spark that they are for."""
     jvm: Any = spark._jvm
     minor = ".".join(spark.version.split(".")[:2])
-    return f"{_digest(java_sources(jvm.scala.util.Properties.versionNumberString()))} for Spark {minor}"
+    sources = java_sources(jvm.scala.util.Properties.versionNumberString(), spark.version)
+    return f"{_digest(sources)} for Spark {minor}"
 
 
 def _digest(sources: Mapping[str, str]) -> str:
@@ -177,7 +201,7 @@ def _find_or_compile(spark: SparkSession, part: str) -> Path:
         return kept
     parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     loader = parent if part == HOOK else _loader(jvm, classes_jar(spark), parent)
-    classes = _compile(jvm, loader, part)
+    classes = _compile(jvm, loader, part, spark.version)
     written = None if folder is None else store_jar(folder, name, lambda path: _write(spark, path, classes))
     if written is None:
         written = lasting_folder("classes") / name
@@ -219,9 +243,9 @@ def _class_files(jar: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist() if name.endswith(".class")}
 
 
-def _compile(jvm: Any, loader: Any, part: str) -> dict[str, bytes]:
+def _compile(jvm: Any, loader: Any, part: str, spark_version: str) -> dict[str, bytes]:
     """Return the class files of a part of the hook, which can refer to the classes of a class loader."""
-    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
+    texts = java_sources(jvm.scala.util.Properties.versionNumberString(), spark_version)
     texts = {path: text for path, text in texts.items() if _part_of(path) == part}
     resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
     sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()

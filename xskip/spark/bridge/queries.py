@@ -61,13 +61,13 @@ class QueryCalls:
     def __init__(self, calls: Any) -> None:
         self._calls = calls
 
-    def register(self, directory: str, token: int, files: Pieces) -> None:
+    def register(self, directory: str, token: int, files: Pieces, *, has_parts: bool) -> None:
         """Send the files of a snapshot to the JVM; each bit of an answer refers to the file at that position.
 
         The directory is in the hook's spelling. The JVM ignores an answer with another ``token``, the number of the
-        snapshot.
+        snapshot. ``has_parts`` says whether the answers can have ranges of files.
         """
-        self._calls.register(directory, token, self.files(files))
+        self._calls.register(directory, token, self.files(files), has_parts)
 
     def files(self, files: Pieces) -> Any:
         """Return the JVM's representation of a snapshot's files (``io.xskip.protocol.FileTable``)."""

@@ -58,9 +58,9 @@ class SparkPlatform:
         assert isinstance(functions, Evaluator)
         return to_predicate(filters, functions, with_conditions=with_conditions)
 
-    def register(self, directory: str, token: int, files: FileTable) -> None:
+    def register(self, directory: str, token: int, files: FileTable, *, has_parts: bool) -> None:
         """Send the files of a snapshot to the JVM."""
-        self.hook.queries.register(directory, token, files.to_pieces())
+        self.hook.queries.register(directory, token, files.to_pieces(), has_parts=has_parts)
 
     def unregister(self, directory: str) -> None:
         """Remove the files of a snapshot from the JVM."""

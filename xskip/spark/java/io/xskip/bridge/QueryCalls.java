@@ -41,9 +41,11 @@ public final class QueryCalls {
   /**
    * Registers the snapshot of a metadata directory by its number, which the answers of Python
    * repeat.
+   *
+   * @param hasParts whether answers can have ranges of files
    */
-  public void register(String directory, long token, FileTable files) {
-    Snapshots.snapshots.put(directory, new FileSnapshot(token, files));
+  public void register(String directory, long token, FileTable files, boolean hasParts) {
+    Snapshots.snapshots.put(directory, new FileSnapshot(token, files, hasParts));
   }
 
   /**

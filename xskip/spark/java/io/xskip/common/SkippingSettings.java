@@ -58,6 +58,7 @@ public final class SkippingSettings {
   public final boolean subqueries; // whether values of scalar subqueries leave out files
   public final boolean topK; // whether ORDER BY with LIMIT leaves out files
   public final boolean aggregates; // whether metadata answer counts and bounds
+  public boolean ranges; // whether scans read only the ranges of files that can match
   public final String jobFiles; // unparsed: Python reads it
 
   public SkippingSettings(Object session) throws Exception {
@@ -75,6 +76,7 @@ public final class SkippingSettings {
     subqueries = flag(conf, "planning.subqueries", true);
     topK = flag(conf, "planning.topK", true);
     aggregates = flag(conf, "planning.aggregates", true);
+    ranges = flag(conf, "planning.ranges", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
   }
 

@@ -19,6 +19,9 @@ public final class Answer {
   /** An integer for each file that is left: its number of rows, or {@link #UNKNOWN_ROWS}. */
   private static final int ROWS = 3;
 
+  /** The ranges of the files that are left. */
+  private static final int RANGES = 4;
+
   /** The bounds and the numbers of NULLs of columns in the files that are left. */
   private static final int COLUMNS = 6;
 
@@ -78,16 +81,53 @@ public final class Answer {
     if (start < 0 || wholeStart < 0) {
       return null;
     }
-    int[] positions = new int[count];
-    int left = 0;
-    for (int i = 0; i < count; i++) {
-      positions[i] = skips(i) ? -1 : left;
-      left += skips(i) ? 0 : 1;
-    }
+    int[] positions = positions(count);
+    int left = left(positions);
     boolean isWhole =
         buffer.getInt(wholeStart - Integer.BYTES) * 8L >= left
             && PackedIntegers.areIn(buffer, start, buffer.getInt(start - Integer.BYTES), left);
     return isWhole ? positions : null;
+  }
+
+  /** Returns for each file of a snapshot its position among those that are left, or -1. */
+  private int[] positions(int count) {
+    int[] positions = new int[count];
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      positions[i] = skips(i) ? AnswerRanges.NOT_LEFT : left;
+      left += skips(i) ? 0 : 1;
+    }
+    return positions;
+  }
+
+  private static int left(int[] positions) {
+    for (int i = positions.length - 1; i >= 0; i--) {
+      if (positions[i] >= 0) {
+        return positions[i] + 1;
+      }
+    }
+    return 0;
+  }
+
+  /** Returns whether the answer has ranges of files. */
+  public boolean hasRanges() {
+    return skipStart >= 0 && start(RANGES) >= 0;
+  }
+
+  /**
+   * Returns the ranges of the files of a snapshot, or null if the query reads all files whole, or
+   * if the section is malformed.
+   */
+  public AnswerRanges ranges(int count) {
+    if (!hasRanges()) {
+      return null;
+    }
+    int[] positions = positions(count);
+    try {
+      return AnswerRanges.read(section(RANGES), positions, left(positions));
+    } catch (RuntimeException e) { // whole files are read then
+      return null;
+    }
   }
 
   /** Returns the numbers of rows of the files that are left. */

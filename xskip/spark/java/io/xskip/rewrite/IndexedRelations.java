@@ -75,6 +75,12 @@ final class IndexedRelations {
     for (Expression condition : conditions) {
       context.addCondition(condition);
     }
+    if (!relation.bucketSpec().isEmpty()) {
+      context.setBucketed();
+    }
+    if (context.takesRanges()) {
+      SessionStrategies.addRangedScans(settings.session);
+    }
     boolean isSized = settings.statistics && !isPrunedByJoin(filter);
     CatalogSize size = isSized ? CatalogSize.of(table, context.conf()) : CatalogSize.NONE;
     HadoopFsRelation rewritten =

@@ -228,9 +228,11 @@ final class RelationChain {
 
   /** Returns whether keys or values leave out files of the relation while the query runs. */
   boolean isFilteredAtRuntime() {
-    return relation instanceof LogicalRelation
-        ? ((SkippingFileIndex) index).numbers() != null
-        : ((DataSourceV2ScanRelation) relation).scan() instanceof FileScanHolder;
+    if (relation instanceof LogicalRelation) {
+      return ((SkippingFileIndex) index).numbers() != null;
+    }
+    Object scan = ((DataSourceV2ScanRelation) relation).scan();
+    return scan instanceof FileScanHolder && !((FileScanHolder) scan).rewrite().isEmpty();
   }
 
   /** Returns the relation, of either data source API. */

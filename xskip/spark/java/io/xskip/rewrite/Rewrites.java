@@ -70,8 +70,11 @@ public final class Rewrites {
     if (settings.subqueries) {
       rewritten = (LogicalPlan) rewritten.transformDown(only(new SubqueryRewrite(occurrences)));
     }
-    return settings.joins
-        ? (LogicalPlan) rewritten.transformUp(only(new JoinRewrite(occurrences, settings)))
+    if (settings.joins) {
+      rewritten = (LogicalPlan) rewritten.transformUp(only(new JoinRewrite(occurrences, settings)));
+    }
+    return settings.ranges
+        ? (LogicalPlan) rewritten.transformDown(only(new RangedFileScan.OfRelations()))
         : rewritten;
   }
 

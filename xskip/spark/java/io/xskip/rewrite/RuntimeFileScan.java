@@ -1,7 +1,6 @@
 package io.xskip.rewrite;
 
 import io.xskip.common.Failures;
-import io.xskip.read.FileScanHolder;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.ArrayList;
@@ -15,40 +14,22 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
-import org.apache.spark.sql.connector.read.Batch;
-import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.Statistics;
-import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
-import org.apache.spark.sql.internal.connector.SupportsMetadata;
-import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Map;
 
 /**
  * A scan of files of the second data source API that Spark gives the keys of joins while the query
  * runs [PLN-JN-5].
  */
-final class RuntimeFileScan
-    implements Scan,
-        Batch,
-        SupportsRuntimeV2Filtering,
-        SupportsReportStatistics,
-        SupportsMetadata,
-        FileScanHolder {
-  private final FileScan scan;
+final class RuntimeFileScan extends DelegatingFileScan implements SupportsRuntimeV2Filtering {
   private final List<AttributeReference> columns;
 
   /** The scan of the files that the filters leave, or null before Spark has them. */
   private volatile FileScan filtered = null;
 
   private RuntimeFileScan(FileScan scan, List<AttributeReference> columns) {
-    this.scan = scan;
+    super(scan);
     this.columns = columns;
   }
 
@@ -70,11 +51,6 @@ final class RuntimeFileScan
   }
 
   @Override
-  public FileScan fileScan() {
-    return scan;
-  }
-
-  @Override
   public FileScan filteredScan() {
     return filtered;
   }
@@ -84,9 +60,10 @@ final class RuntimeFileScan
     return "join";
   }
 
-  private FileScan current() {
+  @Override
+  protected FileScan current() {
     FileScan known = filtered;
-    return known == null ? scan : known;
+    return known == null ? fileScan() : known;
   }
 
   @Override
@@ -108,7 +85,7 @@ final class RuntimeFileScan
       List<org.apache.spark.sql.catalyst.expressions.Expression> conditions =
           conditions(predicates);
       boolean isAll = conditions != null && conditions.isEmpty();
-      known = isAll ? null : FileScanBuilder.withConditions(scan, conditions, rewrite());
+      known = isAll ? null : FileScanBuilder.withConditions(fileScan(), conditions, rewrite());
     } catch (Throwable t) {
       Failures.logFailure("pruning while a query runs", t);
     }
@@ -150,71 +127,5 @@ final class RuntimeFileScan
       values[i] = ((Literal<?>) predicate.children()[i + 1]).value();
     }
     return values;
-  }
-
-  @Override
-  public Batch toBatch() {
-    return this;
-  }
-
-  @Override
-  public InputPartition[] planInputPartitions() {
-    return current().planInputPartitions();
-  }
-
-  @Override
-  public PartitionReaderFactory createReaderFactory() {
-    return scan.createReaderFactory();
-  }
-
-  @Override
-  public Statistics estimateStatistics() {
-    return scan.estimateStatistics();
-  }
-
-  @Override
-  public StructType readSchema() {
-    return scan.readSchema();
-  }
-
-  @Override
-  public String description() {
-    return scan.description();
-  }
-
-  @Override
-  public Map<String, String> getMetaData() {
-    return scan.getMetaData();
-  }
-
-  @Override
-  public Scan.ColumnarSupportMode columnarSupportMode() {
-    return scan.columnarSupportMode();
-  }
-
-  @Override
-  public CustomMetric[] supportedCustomMetrics() {
-    return scan.supportedCustomMetrics();
-  }
-
-  @Override
-  public CustomTaskMetric[] reportDriverMetrics() {
-    return scan.reportDriverMetrics();
-  }
-
-  // Equal scans of a plan can share what they read; the filters are in the plan, too.
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof RuntimeFileScan && ((RuntimeFileScan) other).scan.equals(scan);
-  }
-
-  @Override
-  public int hashCode() {
-    return scan.hashCode() * 31 + 11;
-  }
-
-  @Override
-  public String toString() {
-    return "RuntimeFileScan(" + scan + ")";
   }
 }

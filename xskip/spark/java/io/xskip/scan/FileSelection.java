@@ -2,6 +2,7 @@ package io.xskip.scan;
 
 import io.xskip.shims.Scala;
 import io.xskip.snapshot.FileFacts;
+import io.xskip.tasks.RangedFiles;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -63,7 +64,7 @@ public final class FileSelection {
     FileStatusWithMetadata listed = facts.listed(position);
     FileStatus file = listed.fileStatus();
     files.add(file);
-    bytes += file.getLen();
+    bytes += RangedFiles.bytes(listed);
     if (partition != facts.partition(position)) {
       partition = facts.partition(position);
       if (!partitions.containsKey(partition)) {

@@ -107,6 +107,8 @@ public final class PruningRequest {
       json.writeNumberField("rows", question.rows());
       json.writeEndObject();
     }
+    // files that a rewrite leaves while the query runs are looked up by their identity
+    json.writeBooleanField("ranges", rewrite.isEmpty() && context.takesRanges());
     if (!rewrite.isEmpty()) {
       json.writeStringField("rewrite", rewrite);
     }

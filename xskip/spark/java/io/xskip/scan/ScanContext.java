@@ -17,6 +17,8 @@ import org.apache.spark.sql.internal.SQLConf;
 public final class ScanContext {
   private static final List<String> COUNTED_FORMATS = Arrays.asList("parquet", "avro", "orc");
 
+  private static final List<String> RANGED_FORMATS = Arrays.asList("parquet", "avro");
+
   /** The most questions beside one listing. */
   private static final int MAX_QUESTIONS = 8;
 
@@ -45,6 +47,9 @@ public final class ScanContext {
   private final ScanMetrics metrics = new ScanMetrics();
   private ScanPreview preview = null;
 
+  /** Whether Spark reads files by their buckets, so that tasks are not shared out anew. */
+  private boolean isBucketed = false;
+
   /** The expressions of the conditions. */
   private final ExpressionEvaluator evaluator;
 
@@ -55,6 +60,11 @@ public final class ScanContext {
     this.settings = settings;
     this.locations = locations;
     this.profile = profile;
+  }
+
+  /** Notes that Spark reads files by their buckets. */
+  public void setBucketed() {
+    isBucketed = true;
   }
 
   /** Adds a condition that Spark does not pass to the scan. */
@@ -150,6 +160,15 @@ public final class ScanContext {
   /** Returns whether the query finds all records of the files, as a build does. */
   public boolean readsAllRecords() {
     return COUNTED_FORMATS.contains(profile.format()) && !profile.passesOverRecords(conf);
+  }
+
+  /** Returns whether the scan can read ranges of files. */
+  public boolean takesRanges() {
+    return settings.ranges
+        && !isBucketed
+        && !settings.evaluate
+        && RANGED_FORMATS.contains(profile.format())
+        && readsAllRecords();
   }
 
   /** Returns a new evaluator that contains the expressions of the conditions. */

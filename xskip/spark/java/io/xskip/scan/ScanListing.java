@@ -2,7 +2,11 @@ package io.xskip.scan;
 
 import io.xskip.common.Failures;
 import io.xskip.connection.CallbackExecutor;
+import io.xskip.location.IndexLocation;
 import io.xskip.snapshot.FileFacts;
+import io.xskip.snapshot.FileSnapshot;
+import io.xskip.snapshot.Snapshots;
+import io.xskip.tasks.RangedFiles;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -146,17 +150,21 @@ public final class ScanListing implements PlannedRead {
     String profile = latest != null || isKept || selection != null ? profile() : null;
     FileSelection selection = selection(profile);
     if (profile == null) {
-      return ScanPruner.list(context, index, filters, selection).result();
+      return forScan(ScanPruner.list(context, index, filters, selection));
     }
     if (latest != null && latest.isOf(filters, profile)) {
       latest.files.record(selection, latest.files == selected);
-      return latest.files.result();
+      return forScan(latest.files);
     }
     ScanPruner files = ScanPruner.list(context, index, filters, selection);
     if (isKept) {
       latest = new Listed(filters, profile, files);
     }
-    return files.result();
+    return forScan(files);
+  }
+
+  private static Seq<PartitionDirectory> forScan(ScanPruner files) {
+    return files.hasRanges() ? RangedFiles.forScan(files.result()) : files.result();
   }
 
   /**
@@ -187,6 +195,20 @@ public final class ScanListing implements PlannedRead {
     } catch (Throwable t) { // the request fails in the same way, and reports it
       return null;
     }
+  }
+
+  /** Returns whether the scan can read ranges of files, as far as it is known before the query. */
+  public synchronized boolean mayHaveRanges() {
+    if (!context.takesRanges() || (latest != null && !latest.files.hasRanges())) {
+      return false;
+    }
+    for (IndexLocation location : context.locations()) {
+      FileSnapshot known = (FileSnapshot) Snapshots.snapshots.get(location.directory());
+      if (known == null || known.hasParts()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Returns the size of the files that the scan reads, or of all files if it is not known. */

@@ -9,6 +9,7 @@ import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileFacts;
 import io.xskip.snapshot.PruningAnswer;
+import io.xskip.tasks.RangedFiles;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -38,6 +39,7 @@ public final class ScanPruner {
 
   private final List<ScanRecord> records = new ArrayList<>();
   private boolean hasAnswer = false;
+  private boolean hasRanges = false;
   private boolean isPruned = false;
   private boolean isRecorded = false;
 
@@ -239,12 +241,17 @@ public final class ScanPruner {
     return hasAnswer && settings.evaluate ? noFiles() : listing;
   }
 
+  /** Returns whether the scan reads only ranges of some files. */
+  boolean hasRanges() {
+    return hasRanges;
+  }
+
   /** Returns the sum of the sizes of the files that are left, also if the scan only counts them. */
   long sizeInBytes() {
     long size = 0;
     for (PartitionDirectory directory : Scala.list(listing)) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        size += file.fileStatus().getLen();
+        size += RangedFiles.bytes(file);
       }
     }
     return size;
@@ -275,6 +282,7 @@ public final class ScanPruner {
       listing = answer.filter(listing, context.profile().partitionSchema());
     }
     hasAnswer |= response.isPresent();
+    hasRanges |= answer.hasRanges();
     records.add(response.record(answer, response.isPresent() && context.settings().evaluate));
   }
 

@@ -55,7 +55,9 @@ final class TimedAnswer {
   /** Returns the answer about the files that the index knows. */
   PruningAnswer pruning() {
     FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-    return PruningAnswer.of(parsed, snapshot, location.names());
+    // to open a file costs Spark as much as to read these bytes
+    long leastGap = context.conf().filesOpenCostInBytes();
+    return PruningAnswer.of(parsed, snapshot, location.names(), leastGap);
   }
 
   /**

@@ -113,6 +113,11 @@ public final class SparkCompat {
     return node.makeCopy(elements((Product) node, element, replacement));
   }
 
+  /** Returns the elements of a case class. */
+  public static Object[] elements(Product product) {
+    return elements(product, null, null);
+  }
+
   /** Returns the elements of a case class with one exchanged, which is compared by identity. */
   public static Object[] elements(Product product, Object element, Object replacement) {
     Object[] elements = new Object[product.productArity()];

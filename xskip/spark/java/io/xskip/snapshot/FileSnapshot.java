@@ -41,6 +41,7 @@ public final class FileSnapshot {
   private final int[] slots;
 
   private final int mask;
+  private final boolean hasParts;
   private final int[] partitionOf;
   private final Map<String, Integer> partitions = new HashMap<>();
   private volatile SoftReference<FileOrdinals[]> ordinals = null;
@@ -53,6 +54,11 @@ public final class FileSnapshot {
    * @param count the number of files
    */
   FileSnapshot(long token, int count) {
+    this(token, count, false);
+  }
+
+  private FileSnapshot(long token, int count, boolean hasParts) {
+    this.hasParts = hasParts;
     this.token = token;
     this.count = count;
     rows = new long[WIDTH * count];
@@ -66,9 +72,13 @@ public final class FileSnapshot {
     mask = capacity - 1;
   }
 
-  /** Creates a snapshot of the files of a table. */
-  public FileSnapshot(long token, FileTable files) {
-    this(token, files.count());
+  /**
+   * Creates a snapshot of the files of a table.
+   *
+   * @param hasParts whether answers can have ranges of files
+   */
+  public FileSnapshot(long token, FileTable files, boolean hasParts) {
+    this(token, files.count(), hasParts);
     for (int i = 0; i < count; i++) {
       long hash = files.pathHash(i, PathHash.SEED);
       put(i, hash, files.pathHash(i, PathHash.SECOND_SEED), files.length(i), files.time(i));
@@ -78,6 +88,11 @@ public final class FileSnapshot {
     for (int i = 0; i < partitionValues.length; i++) {
       partitions.put(partitionValues[i], Integer.valueOf(i));
     }
+  }
+
+  /** Returns whether answers can have ranges of files. */
+  public boolean hasParts() {
+    return hasParts;
   }
 
   long token() {

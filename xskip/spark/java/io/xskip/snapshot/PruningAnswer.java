@@ -3,8 +3,10 @@ package io.xskip.snapshot;
 import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.RootNames;
 import io.xskip.protocol.Answer;
+import io.xskip.protocol.AnswerRanges;
 import io.xskip.protocol.FileTable;
 import io.xskip.shims.Scala;
+import io.xskip.tasks.RangedFiles;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -30,6 +32,9 @@ public final class PruningAnswer {
 
   private final Answer bits;
 
+  /** The bytes between two ranges of a file from which on the query does not read them. */
+  private final long leastGap;
+
   private final PruningCounts counts = new PruningCounts();
 
   /** The files to which {@link #keeps} was applied, by their ordinals; null before the first. */
@@ -41,7 +46,8 @@ public final class PruningAnswer {
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
 
-  private PruningAnswer(FileSnapshot snapshot, RootNames names, Answer bits) {
+  private PruningAnswer(FileSnapshot snapshot, RootNames names, Answer bits, long leastGap) {
+    this.leastGap = leastGap;
     this.snapshot = snapshot;
     this.names = names;
     this.bits = bits;
@@ -52,11 +58,14 @@ public final class PruningAnswer {
    *
    * @param snapshot the present snapshot of the index, or null
    * @param names the names of the root, or null if it has only one
+   * @param leastGap the bytes between two ranges of a file from which on the query does not read
+   *     them
    */
-  public static PruningAnswer of(Answer answer, FileSnapshot snapshot, RootNames names) {
+  public static PruningAnswer of(
+      Answer answer, FileSnapshot snapshot, RootNames names, long leastGap) {
     Answer usable =
         snapshot == null ? Answer.NONE : answer.about(snapshot.token(), snapshot.count());
-    return new PruningAnswer(snapshot, names, usable);
+    return new PruningAnswer(snapshot, names, usable, leastGap);
   }
 
   /** Returns how many indexes the answer is based on; 0 if it keeps all files. */
@@ -164,7 +173,37 @@ public final class PruningAnswer {
     }
     filtered = filter.finish(counts);
     lastFilter = snapshot != null && bits.hasFacts() ? filter : null;
-    return filter.kept();
+    AnswerRanges ranges = snapshot == null ? null : bits.ranges(snapshot.count());
+    return ranges == null ? filter.kept() : withRanges(filter.kept(), filter, ranges);
+  }
+
+  /** Returns the directories of kept files with the ranges that the query needs of the files. */
+  private Seq<PartitionDirectory> withRanges(
+      Seq<PartitionDirectory> left, ListingFilter filter, AnswerRanges ranges) {
+    int[] ordinals = filter.keptOrdinals();
+    List<PartitionDirectory> directories = new ArrayList<>();
+    int position = 0;
+    for (PartitionDirectory directory : Scala.list(left)) {
+      List<FileStatusWithMetadata> files = new ArrayList<>();
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        int ordinal = ordinals[position];
+        long[] found = ordinal == FileOrdinals.UNKNOWN ? null : ranges.of(ordinal);
+        FileStatusWithMetadata kept =
+            found == null ? file : RangedFiles.with(file, found, leastGap);
+        counts.leaveOut(file.fileStatus().getLen() - RangedFiles.bytes(kept));
+        files.add(kept);
+        position++;
+      }
+      directories.add(
+          new PartitionDirectory(
+              directory.values(), (Seq<FileStatusWithMetadata>) Scala.seq(files)));
+    }
+    return (Seq<PartitionDirectory>) Scala.seq(directories);
+  }
+
+  /** Returns whether the answer has ranges of files. */
+  public boolean hasRanges() {
+    return bits.hasRanges();
   }
 
   /**

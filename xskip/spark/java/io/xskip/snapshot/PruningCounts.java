@@ -35,6 +35,11 @@ public final class PruningCounts {
     keptBytes += other.keptBytes;
   }
 
+  /** Leaves out bytes of kept files that the query does not read. */
+  void leaveOut(long bytes) {
+    keptBytes -= bytes;
+  }
+
   /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
   public long[] all() {
     return new long[] {listed, listedBytes, known, kept, keptBytes};
