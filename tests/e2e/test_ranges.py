@@ -293,11 +293,14 @@ def test_odd_settings_of_tasks(spark: SparkSession, tmp_path: Path, api: str, se
     for name, value in settings.items():
         spark.conf.set(f"spark.sql.files.{name}", value)
     for text in ("ts = 1234", "ts < 60 OR ts BETWEEN 1000 AND 2000", "ts IN (5, 900, 1900, 2900, 3900)"):
-        df = read(spark, path, "avro").filter(text)
-        whole = plain(spark, lambda text=text: read(spark, path, "avro").filter(text).rdd.getNumPartitions())
-        assert df.rdd.getNumPartitions() <= whole + 1
-        found = [row.ts for row in df.collect()]
-        assert found == sorted(plain(spark, lambda df=df: [row.ts for row in df.collect()]))
+
+        def query(text: str = text) -> tuple[int, list[int]]:
+            df = read(spark, path, "avro").filter(text)
+            return df.rdd.getNumPartitions(), [row.ts for row in df.collect()]
+
+        (tasks, found), (whole, expected) = query(), plain(spark, query)
+        assert found == sorted(expected)
+        assert tasks <= whole + 1
     for name in settings:
         spark.conf.unset(f"spark.sql.files.{name}")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -26,6 +27,7 @@ from tests.fuzz.kinds import indexes
 from tests.fuzz.paths import Bounds, Naming, union
 from tests.fuzz.plans import ALL_KEYS, Plan
 from tests.fuzz.tree import Tree
+from xskip.api import arguments
 from xskip.errors import DatasetError
 from xskip.pruning.complement import complement_clause, matching_wholly
 from xskip.pruning.prune import requirements
@@ -96,6 +98,13 @@ def execution(seed: int) -> dict[str, str]:
     return _INTERPRETED if seed % 2 else {}
 
 
+#: Options with which files of a few rows have several blocks or row groups.
+_SMALL_BLOCKS = {
+    "avro.mapred.sync.interval": "32", "parquet.block.size": "64", "parquet.page.size.row.check.min": "1",
+    "parquet.page.size.row.check.max": "1",
+}  # fmt: skip
+
+
 @dataclass(slots=True)
 class Copies:
     """A dataset and its copies below one directory, as one session reads them.
@@ -139,7 +148,10 @@ class Copies:
         rows = self.spark.sql(self.data.sql()).drop(*absent)
         if self.plan.damaged:
             self.stored = rows.drop("__file", *self.plan.partitions).schema
-        rows.coalesce(1).write.partitionBy("__file", *self.plan.partitions).format(fmt).save(str(staging))
+        parts = Random(repr(self.data.pool))  # the other choices of a seed do not depend on parts
+        small = _SMALL_BLOCKS if parts.random() < 0.7 else {}
+        writer = rows.coalesce(1).write.options(**small).partitionBy("__file", *self.plan.partitions)
+        writer.format(fmt).save(str(staging))
         for n in range(FILES):
             written = staging / f"__file={n}"
             (part,) = written.rglob("part-*")
@@ -153,10 +165,12 @@ class Copies:
         self._rename(random)
         for kind in kinds:
             shutil.copytree(self.root / PLAIN, self.root / kind)
-            made = self.index(kind).create(
-                indexes(kind, self.plan.absent, self.naming.indexes),
-                on_error="skip" if self.plan.damaged else "raise",
-            )
+            with patch.object(arguments, "LEAST_PART", 1):
+                made = self.index(kind).create(
+                    indexes(kind, self.plan.absent, self.naming.indexes),
+                    on_error="skip" if self.plan.damaged else "raise",
+                    parts=parts.choice(("auto", 30, 200, 900)) if small else "auto",
+                )
             self.passed_over[kind] = {number_of(name) for name in made.failed}
 
     @property
