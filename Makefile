@@ -9,10 +9,12 @@ export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 # without compiled modules, each process compiles the package and the assertions of its tests anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lake test test-thorough lint types docs docs-outputs java java-format hooks check bench test-spark clean
+.PHONY: help setup demo lake test test-thorough lint types docs docs-outputs java java-format hooks check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP)  ## the environment of all other targets
 
 demo: $(STAMP) need-java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
 	$(BIN)/python -m xskip demo --directory build/demo
