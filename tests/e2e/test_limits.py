@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 import xskip
 from tests.helpers import formatted, index, opened_by_scan, opened_files, put_files, write_indexed, write_once
-from xskip import MinMax, ValueList
+from xskip import MinMax, NullCount, ValueList
 from xskip.spark.bridge.gateway import hook_of
 
 SCHEMA = "k int, day int, n int, s string"
@@ -138,6 +138,26 @@ def test_files_that_match_in_part_do_not_count(data: DataFrame) -> None:
     assert opened_files(data.filter("day in (4, 5) and n >= 0").limit(40)) == {"f4"}
     assert data.filter("day in (4, 5) and n >= 0").limit(70).count() == 60
     assert opened_files(data.filter("day in (5, 6) and n is not null").limit(4)) == {"f6"}
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
+def test_fields_of_null_structs(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    """[PLN-LM-8] Spark's ORC reader does not find them, and no result depends on the index."""
+    files: dict[str, list[tuple[object, ...]]] = {"a": [(1, None), (2, None)], "b": [(3, (None,))]}
+    schema = "k int, st struct<z:int>"
+    path = write_indexed(spark, tmp_path / "t", schema, files, [MinMax("k"), MinMax("st.z"), NullCount("st.z")], fmt)
+    for text in ("st.z IS NULL", "st.z IS NULL AND k > 0", "st.z <=> NULL"):
+
+        def query(text: str = text) -> tuple[int, int]:
+            df = spark.read.format(fmt).load(path).filter(text)
+            return df.limit(2).count(), df.count()
+
+        with_index = query()
+        xskip.disable(spark)
+        try:
+            assert with_index == query()
+        finally:
+            xskip.enable(spark)
 
 
 @pytest.mark.parametrize("value", ["false", "true"])

@@ -19,7 +19,7 @@ from xskip.engine.bounded_map import BoundedMap
 from xskip.engine.column_facts import column_facts
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
-from xskip.engine.file_facts import FileFacts, file_facts, predicate_facts
+from xskip.engine.file_facts import FileFacts, file_facts, has_fields, predicate_facts
 from xskip.engine.file_ranges import FileRanges, file_ranges
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
@@ -224,6 +224,8 @@ class Engine:
             conditions = request.facts.conditions
             with_conditions = catalog.has_conditions
             decoded = self._platform.decode(conditions, functions, with_conditions=with_conditions)
+            if evidence.profile.format == "orc" and has_fields(decoded):
+                return None
             facts = file_facts(decoded, evidence, snapshot, skip)
             columns = column_facts(request.facts, evidence, snapshot, facts.left, facts.rows)
             predicates = [

@@ -13,7 +13,8 @@ from xskip.clauses.clause import Clause, Mask
 from xskip.engine.column_facts import ColumnFacts, files_left
 from xskip.engine.decision import Evidence
 from xskip.engine.selection import collect_evaluations
-from xskip.expressions.predicate import And, Predicate
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import And, Predicate, operands
 from xskip.metadata.table import PartitionKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
@@ -22,7 +23,7 @@ from xskip.pruning.complement import complement_clause, with_recorded_nulls
 from xskip.pruning.prune import prune, requirements
 from xskip.types.masks import to_mask
 
-__all__ = ["FileFacts", "PredicateFacts", "file_facts", "predicate_facts"]
+__all__ = ["FileFacts", "PredicateFacts", "file_facts", "has_fields", "predicate_facts"]
 
 _UNKNOWN = -1
 
@@ -91,6 +92,14 @@ def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, sk
     rows = files_left(snapshot.counts(), left).plausible().rows
     whole = _ruled_out(clause, evidence, snapshot, left) & to_mask(rows.is_valid())
     return FileFacts(conditions, left, whole, pc.fill_null(rows, _UNKNOWN), _uses_partitions(clause))
+
+
+def has_fields(conditions: Predicate) -> bool:
+    """Return whether conditions are on fields of structs [PLN-LM-8].
+
+    Spark's ORC reader passes over rows whose struct is NULL if a filter asks for a NULL field.
+    """
+    return any(isinstance(operand, Column) and len(operand.path) > 1 for operand in operands(conditions))
 
 
 def predicate_facts(
