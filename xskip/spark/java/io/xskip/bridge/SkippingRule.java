@@ -1,6 +1,5 @@
 package io.xskip.bridge;
 
-import io.xskip.catalyst.BlockPositions;
 import io.xskip.common.Failures;
 import io.xskip.common.SkippingSettings;
 import io.xskip.connection.Extensions;
@@ -34,9 +33,6 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
       }
       if (plan instanceof Command) {
         settings.evaluate = false; // a command may write what it reads
-      }
-      if (settings.ranges && BlockPositions.areShown(plan)) {
-        settings.ranges = false;
       }
       return new Rewrites(settings).rewritePlan(plan);
     } catch (Throwable t) {

@@ -1,5 +1,6 @@
 package io.xskip.rewrite;
 
+import io.xskip.catalyst.BlockPositions;
 import io.xskip.catalyst.ExpressionTree;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexDiscovery;
@@ -32,8 +33,24 @@ final class IndexedRelations {
   /** The locations of the indexes of each file index, so that copies of a relation stay equal. */
   private final Map<FileIndex, List<IndexLocation>> locations = new IdentityHashMap<>();
 
+  /** The whole plan until it is known whether it shows which ranges its tasks read, then null. */
+  private LogicalPlan unseen = null;
+
   IndexedRelations(SkippingSettings settings) {
     this.settings = settings;
+  }
+
+  /** Sets the whole plan, before its relations get file indexes. */
+  void setPlan(LogicalPlan plan) {
+    unseen = plan;
+  }
+
+  /** Lets the scans of the plan read whole files if the plan shows ranges. */
+  private void checkRanges() {
+    if (unseen != null && settings.ranges && BlockPositions.areShown(unseen)) {
+      settings.ranges = false;
+    }
+    unseen = null;
   }
 
   /** Returns the locations of a relation's indexes, which are the same for all its copies. */
@@ -51,7 +68,11 @@ final class IndexedRelations {
    */
   LogicalPlan withIndex(DataSourceV2ScanRelation relation) throws Exception {
     List<IndexLocation> locations = locations(((FileScan) relation.scan()).fileIndex(), null);
-    return locations.isEmpty() ? relation : FileScanBuilder.rewrite(relation, locations, settings);
+    if (locations.isEmpty()) {
+      return relation;
+    }
+    checkRanges();
+    return FileScanBuilder.rewrite(relation, locations, settings);
   }
 
   /**
@@ -68,6 +89,7 @@ final class IndexedRelations {
     if (locations.isEmpty()) {
       return logical;
     }
+    checkRanges();
     ScanContext context = new ScanContext(settings, locations, ReadProfile.of(relation));
     if (filter != null) {
       addMixed(filter, relation.partitionSchema(), context);

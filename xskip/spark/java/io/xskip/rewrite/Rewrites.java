@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
  */
 public final class Rewrites {
   private final SkippingSettings settings;
+  private final IndexedRelations relations;
   private final NodeRewriter<LogicalPlan> ofRelations;
   private final NodeRewriter<LogicalPlan> ofReaders;
   private final LimitRewrite limit = new LimitRewrite();
@@ -30,7 +31,7 @@ public final class Rewrites {
 
   public Rewrites(SkippingSettings settings) {
     this.settings = settings;
-    IndexedRelations relations = new IndexedRelations(settings);
+    relations = new IndexedRelations(settings);
     Rewrite[] ofRelations = {
       new ScanRewrite(relations), new RelationRewrite(relations), new PythonFilterRewrite(relations)
     };
@@ -58,6 +59,7 @@ public final class Rewrites {
 
   /** Rewrites a plan, and the relations of the plans in its expressions. */
   public LogicalPlan rewritePlan(LogicalPlan plan) throws Exception {
+    relations.setPlan(plan);
     LogicalPlan rewritten = rewriteRelations(plan);
     if (settings.evaluate) {
       return rewritten;
