@@ -99,10 +99,9 @@ class FileParts:
         of = np.repeat(np.arange(len(self)), counts)
         starts, lengths, rows = (_numbers(flat.field(name)) for name in ("start", "length", "rows"))
         ends = starts + lengths
-        is_first = np.append(True, of[1:] != of[:-1]) if len(of) else np.zeros(0, bool)
-        before = np.where(is_first, 0, np.append(0, ends[:-1])) if len(of) else starts
-        room = _numbers(sizes)[of] if len(of) else starts
-        wrong = (starts < before) | (lengths <= 0) | (rows < 0) | (ends > room) | (ends < starts)
+        is_first = np.diff(of, prepend=-1) != 0
+        before = np.where(is_first, 0, np.roll(ends, 1))
+        wrong = (starts < before) | (lengths <= 0) | (rows < 0) | (ends > _numbers(sizes)[of]) | (ends < starts)
         has_wrong = np.zeros(len(self), np.bool_)
         has_wrong[of[wrong]] = True
         kept = self.without_files(has_wrong) if has_wrong.any() else self

@@ -1,4 +1,4 @@
-"""How a build divides large files into parts, and the statistics of these parts. Rules: [MDS-PT]."""
+"""The parts into which a build divides large files, and their statistics. Rules: [MDS-PT]."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ class PartLayout:
     #: The least number of bytes of a file with parts.
     least_bytes: int
 
+    @property
+    def least_divided(self) -> int:
+        """Return the least number of bytes of a file that can have parts."""
+        return max(self.least_bytes, self.part_bytes + 1)
+
     def starts(self, size: int, groups: _Int64s | None = None) -> _Int64s:
         """Return where the parts of a file begin, the first at 0; none for a file without parts.
 
@@ -36,7 +41,7 @@ class PartLayout:
         >>> PartLayout(4, 10).starts(20, np.array([2, 5, 7, 16])).tolist()
         [0, 5, 16]
         """
-        if not self.part_bytes or size < max(self.least_bytes, self.part_bytes + 1):
+        if not self.part_bytes or size < self.least_divided:
             return np.zeros(0, np.int64)
         if groups is None:
             return np.arange(0, size, self.part_bytes, dtype=np.int64)
@@ -57,7 +62,7 @@ DEFAULT_LAYOUT, NO_PARTS = PartLayout(4 << 20, 32 << 20), PartLayout(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Borders:
-    """Where the parts of files begin, by the ordinals of the files."""
+    """The starts of the parts of files, by the ordinals of the files."""
 
     starts: Mapping[int, _Int64s] = field(default_factory=dict)
 
@@ -123,7 +128,7 @@ def borders_of(
     ``sizes`` are those of all files. ``groups_of`` returns where the row groups of Parquet files begin, None for a file
     of which that is not known; without it, files have parts of the same size.
     """
-    large = chosen[sizes[chosen] >= max(layout.least_bytes, layout.part_bytes + 1)] if layout.part_bytes else chosen[:0]
+    large = chosen[sizes[chosen] >= layout.least_divided] if layout.part_bytes else chosen[:0]
     if not len(large):
         return Borders()
     if groups_of is None:

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.StructType;
 
-/** Where the parts of files begin, by which a build divides what its tasks read. */
+/** The starts of the parts of files, by which a build divides what its tasks read. */
 final class FileBorders {
   private final Map<Integer, long[]> starts = new HashMap<>();
   private final StructType partitionSchema;
