@@ -1,4 +1,4 @@
-"""Fixtures of the tests that read golden metadata."""
+"""Fixtures of the tests of metadata."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.metadatastore.golden_queries import frames
+from xskip.metadatastore.encryption import use_kms
 
 
 @pytest.fixture
@@ -15,3 +16,10 @@ def clean_frames() -> Iterator[None]:
     frames.clear()
     yield
     frames.clear()
+
+
+@pytest.fixture
+def no_client() -> Iterator[None]:
+    """Remove the KMS client after each test."""
+    yield
+    use_kms(None)

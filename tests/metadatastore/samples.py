@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,8 @@ from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"
 FORM = WriteOptions()
+#: The keys of encrypted indexes, by their labels.
+KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer", "new")}
 #: How another program names its files, by number.
 FOREIGN = "part-{:05d}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 DAY = 86_400_000_000
@@ -184,6 +187,19 @@ def put_foreign(
     Path(directory).mkdir(exist_ok=True)
     for number, table in enumerate(tables):
         encode(table, identifier, Path(directory) / FOREIGN.format(number), write_options)
+
+
+def index_of(tmp_path: Path, tables: Iterable[MetadataTable], options: WriteOptions = FORM) -> str:
+    """Commit an index of xskip with a metadata file for each table, and return its directory."""
+    md = str(tmp_path / "md")
+    files = metadata_files_of(tables, tmp_path / "scratch", options)
+    publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
+    return md
+
+
+def keyed(column: IndexColumn, label: str | None) -> IndexColumn:
+    """Return an index with the label of a key, or without a key."""
+    return replace(column, definition=replace(column.definition, key_label=label))
 
 
 def opened(directory: str | Path) -> Snapshot:

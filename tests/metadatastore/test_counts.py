@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,24 +15,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.metadatastore.samples import (
+    KEYS,
     ROOT,
     bloomfilter,
     commit,
     files_of,
-    metadata_files_of,
+    index_of,
+    keyed,
     minmax,
     numbered_table,
     opened,
     put_foreign,
-    record_of,
     rewrite,
     table_of,
     valuelist,
 )
 from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import EXPRESSION, IndexColumn, MetadataTable, concat
+from xskip.metadata.table import EXPRESSION, MetadataTable, concat
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.commit import publish
 from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
@@ -43,18 +43,12 @@ from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
 
+pytestmark = pytest.mark.usefixtures("no_client")
 DISK = LocalStorage()
 COUNTS = b"io.xskip.object.counts"
-KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer", "new")}
 NAMES = [f"{ROOT}/{n}" for n in "abc"]
 ROWS = [3, None, 2**40]
 NULLS: dict[str, list[Any]] = {"k": [0, 4, None], "a.b": [3, 0, 2**40]}
-
-
-@pytest.fixture(autouse=True)
-def _no_client() -> Iterator[None]:
-    yield
-    use_kms(None)
 
 
 def counts_of(rows: Sequence[Any], nulls: Mapping[str, Sequence[Any]]) -> FileCounts:
@@ -71,14 +65,6 @@ def sample(names: Sequence[str] = NAMES) -> MetadataTable:
     """Return the metadata of three files with indexes on ``k`` and ``a.b``, and with counts."""
     indexes = [minmax("k", "int", [1, 2, 3], [4, 5, 6]), valuelist("a.b", "string", [["x"], [], None])]
     return replace(table_of(files_of(names), indexes), counts=counts_of(ROWS, NULLS))
-
-
-def index_of(tmp_path: Path, tables: Iterable[MetadataTable], options: WriteOptions = WriteOptions()) -> str:  # noqa: B008
-    """Commit an index of xskip with a metadata file for each table."""
-    md = str(tmp_path / "md")
-    files = metadata_files_of(tables, tmp_path / "scratch", options)
-    publish(DISK, md, None, files, record_of(entry for _, entry in files))
-    return md
 
 
 def found(snapshot: Snapshot) -> dict[str, Any]:
@@ -228,10 +214,6 @@ def test_removed_indexes_take_their_columns_with_them(tmp_path: Path) -> None:
     md = index_of(tmp_path, [sample()])
     remove_indexes(DISK, md, ["minmax(k)"])
     assert plain(opened(md).counts()) == (ROWS, {"a.b": NULLS["a.b"]})
-
-
-def keyed(column: IndexColumn, label: str | None) -> IndexColumn:
-    return replace(column, definition=replace(column.definition, key_label=label))
 
 
 def encrypted(bounds: str | None, lists: str | None) -> MetadataTable:

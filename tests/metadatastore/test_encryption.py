@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests.metadatastore.samples import (
     bloomfilter,
     commit,
     files_of,
+    keyed,
     metadata_files_of,
     minmax,
     numbered_table,
@@ -46,6 +46,7 @@ from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import prune
 from xskip.results.clause_outcomes import unused_texts
 
+pytestmark = pytest.mark.usefixtures("no_client")
 KEYS = {
     "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),
     "k2": base64.b64decode("AAECAAECAAECAAECAAECAA=="),
@@ -69,18 +70,6 @@ class Client:
     def unwrap(self, wrapped: bytes, label: str) -> bytes:
         self.asked.append(label)
         return self.local.unwrap(wrapped, label)
-
-
-@pytest.fixture(autouse=True)
-def _no_client() -> Iterator[None]:
-    yield
-    use_kms(None)
-
-
-def keyed(column: Any, label: str | None) -> Any:
-    from dataclasses import replace
-
-    return replace(column, definition=replace(column.definition, key_label=label))
 
 
 def sample(bounds: str | None = "k1", lists: str | None = "k2") -> MetadataTable:

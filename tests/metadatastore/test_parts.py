@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,26 +12,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.metadatastore.samples import (
+    KEYS,
     ROOT,
     VALUES,
     array_of,
     bloomfilter,
     files_of,
     filter_of,
-    metadata_files_of,
+    index_of,
+    keyed,
     minmax,
     numbered_table,
     opened,
     put_foreign,
-    record_of,
     rewrite,
     table_of,
     valuelist,
 )
 from xskip.metadata.file_parts import RANGE, FileParts
-from xskip.metadata.table import IndexColumn, IndexKey, MetadataTable, concat
+from xskip.metadata.table import IndexKey, MetadataTable, concat
 from xskip.metadatastore.codec import decode, encode, open_file, parts_of
-from xskip.metadatastore.commit import publish
 from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
@@ -41,18 +41,12 @@ from xskip.metadatastore.maintenance.remove import remove_indexes
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.versions import WriteOptions
 
+pytestmark = pytest.mark.usefixtures("no_client")
 DISK = LocalStorage()
-KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer", "new")}
 NAMES = [f"{ROOT}/{n}" for n in "abc"]
 #: The first file has two parts, the second none, the third one.
 RANGES: list[Any] = [[(0, 40, 5), (40, 60, 7)], None, [(10, 90, 9)]]
 K, S, B = ("minmax", ("k",)), ("valuelist", ("s",)), ("bloomfilter", ("b",))
-
-
-@pytest.fixture(autouse=True)
-def _no_client() -> Iterator[None]:
-    yield
-    use_kms(None)
 
 
 def lists(counts: Sequence[int | None], flat: pa.Array) -> pa.Array:
@@ -89,13 +83,6 @@ def plain(parts: FileParts | None) -> tuple[list[Any], dict[Any, list[Any]]] | N
 
 
 EXPECTED = plain(sample().parts)
-
-
-def index_of(tmp_path: Path, tables: Iterable[MetadataTable], options: WriteOptions = WriteOptions()) -> str:  # noqa: B008
-    md = str(tmp_path / "md")
-    files = metadata_files_of(tables, tmp_path / "scratch", options)
-    publish(DISK, md, None, files, record_of(entry for _, entry in files))
-    return md
 
 
 # --- the form -----------------------------------------------------------------------------------------------------
@@ -245,10 +232,6 @@ def test_removed_indexes_take_their_values_with_them(tmp_path: Path) -> None:
     remove_indexes(DISK, md, ["minmax(k)"])
     ranges, values = EXPECTED or ([], {})
     assert plain(opened(md).parts()) == (ranges, {S: values[S]})
-
-
-def keyed(column: IndexColumn, label: str | None) -> IndexColumn:
-    return replace(column, definition=replace(column.definition, key_label=label))
 
 
 def encrypted(labels: Mapping[Any, str]) -> MetadataTable:
