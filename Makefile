@@ -71,5 +71,6 @@ $(STAMP): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "xskip needs Python 3.10 or newer; set PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=24" "setuptools>=77"
-	$(BIN)/python -m pip install -qq "pyspark==$(SPARK)" -e ".[demo,test,docs,lint]"
+	@# Python compiles the modules that are imported: to compile all of them would take half of the time
+	$(BIN)/python -m pip install -qq --no-compile "pyspark==$(SPARK)" -e ".[demo,test,docs,lint]"
 	@touch $@
