@@ -16,6 +16,7 @@ PACKAGE = ROOT / "xskip"
 #: cycles, and from those before it.
 LAYERS = (
     "release", "hints", "errors", "token_text", "arrow_filters", "paths", "column_paths", "settings", "data_systems",
+    "avro_container",
     "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning", "results",
     "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "query_history", "protocol", "engine",
     "inspection", "standalone", "spark",
@@ -27,6 +28,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 PARQUET = {
     "query_history.files",
     "spark.collect.collector",
+    "spark.collect.footer_results",
     "spark.collect.parquet_footers",
     "spark.collect.recorded_schema",
     "engine.metadata_row_groups",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xskip.avro_container import header_entries
 from xskip.errors import DatasetError
 from xskip.standalone.store import Store
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["header_schema"]
 
-_MAGIC = b"Obj\x01"
 #: No header is longer; most have some hundred bytes.
 _MAX_BYTES = 1 << 20
 
@@ -28,9 +27,10 @@ def header_schema(store: Store, name: str) -> pa.Schema:
     A damaged header raises a ValueError, LookupError or TypeError.
     """
     data = BytesIO(_beginning(store.filesystem, store.prefix + name))
-    if data.read(len(_MAGIC)) != _MAGIC:
-        raise DatasetError("the file is no Avro file", where=name)
-    schema = json.loads(_entries(data)["avro.schema"])
+    try:
+        schema = json.loads(header_entries(data)["avro.schema"])
+    except DatasetError as error:
+        raise DatasetError(error.what, where=name) from error
     kind = _kind(schema)
     if not pa.types.is_struct(kind):
         raise DatasetError("the rows of the Avro file are no records", where=name)
@@ -43,29 +43,6 @@ def _beginning(filesystem: FileSystem | None, path: str) -> bytes:
             return file.read(_MAX_BYTES)
     with filesystem.open_input_stream(path) as stream:
         return bytes(stream.read(_MAX_BYTES))
-
-
-def _entries(data: BinaryIO) -> Mapping[str, bytes]:
-    """Return the metadata of a header: blocks of pairs, of which the last has no pairs."""
-    found = {}
-    while count := _long(data):
-        if count < 0:  # then the size of the block follows
-            _long(data)
-        for _ in range(abs(count)):
-            key = data.read(_long(data)).decode()
-            found[key] = data.read(_long(data))
-    return found
-
-
-def _long(data: BinaryIO) -> int:
-    """Return a number of Avro: seven bits a byte, the lowest first, with the sign in the lowest bit."""
-    number = shift = 0
-    while True:
-        byte = data.read(1)[0]
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1)
 
 
 def _kind(schema: Any) -> pa.DataType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +29,14 @@ from xskip.spark.collect.arrow_results import arrow_table
 from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
+from xskip.spark.collect.footer_results import FooterResult, counts_of, footer_of, footer_result, parts_of, values_of
 from xskip.spark.collect.listing import ListedFiles
-from xskip.spark.collect.parquet_footers import (
-    FooterStatistics,
-    footer_statistics,
-    is_plain,
-    row_group_starts,
-    served_by_footers,
-    tail_of,
-)
+from xskip.spark.collect.parquet_footers import row_group_starts, served_by_footers
 from xskip.spark.collect.part_layout import NO_PARTS, Borders, PartLayout, PartResults, borders_of
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.collect.time_guards import recent_guard, text_guard, timestamp_guard
-from xskip.types.datatypes import Storage, array_of, arrow_type
+from xskip.types.datatypes import arrow_type
 from xskip.types.masks import to_mask
 
 if TYPE_CHECKING:
@@ -120,6 +114,8 @@ class Collector:
     claims: Claims | None = None
     #: Which files have statistics by part.
     layout: PartLayout = NO_PARTS
+    #: The borders of the parts, by the ordinals of the files in the listing; None if the layout decides.
+    borders: Borders | None = None
     #: The time that the collection takes, to which collect() adds.
     costs: BuildCosts = field(default_factory=BuildCosts)
 
@@ -203,10 +199,11 @@ class Collector:
 
     def _from_footers(
         self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]
-    ) -> list[FooterStatistics | None]:
+    ) -> list[FooterResult | None]:
         """Return the statistics of every index for each file, or None for a file whose footer is not reliable."""
         columns = [(p.columns[0], p.definition.types[0]) for p in indexes]
-        return [_footer_statistics(footer, columns) for footer in self._footers(chosen)]
+        footers = zip(self._footers(chosen), self.listed.sizes[chosen].tolist(), strict=True)
+        return [footer_result(footer, columns, self.layout, size) for footer, size in footers]
 
     def _footers(self, chosen: npt.NDArray[np.int64]) -> list[pq.FileMetaData | None]:
         """Return the footer of each file, or None for a file whose footer is not plain."""
@@ -215,10 +212,12 @@ class Collector:
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
             sources = self.hook.builds.footers(paths, _FOOTER_THREADS)
-        return list(map(_footer, sources))
+        return list(map(footer_of, sources))
 
     def _borders(self, chosen: npt.NDArray[np.int64], planned: Sequence[PlannedIndex]) -> Borders:
         """Return where the parts of the files begin; none if no index has values by part."""
+        if self.borders is not None:
+            return self.borders
         fmt = self.read_profile.format
         if fmt not in ("avro", "parquet") or not any(p.index.accumulators for p in planned):
             return Borders()
@@ -405,36 +404,7 @@ def _joined_parts(found: Sequence[_Found], take: pa.Array) -> FileParts | None:
     return FileParts.concat([each.parts or FileParts.none(len(each.counts)) for each in found]).take(take)
 
 
-def _footer(source: str | bytes) -> pq.FileMetaData | None:
-    """Return the footer of a local file or from a footer's bytes, or None if it is not plain."""
-    try:
-        tail = source if isinstance(source, bytes) else tail_of(source)
-        footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail)) if tail else None
-        return footer if footer is not None and is_plain(footer, tail) else None
-    except (pa.ArrowException, OSError, ValueError):
-        return None
-
-
-def _footer_statistics(footer: pq.FileMetaData | None, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
-    """Return the statistics from a footer, or None if the footer is not reliable."""
-    try:
-        return None if footer is None else footer_statistics(footer, columns)
-    except (pa.ArrowException, OSError, ValueError):
-        return None
-
-
-def _of_footers(found: Sequence[FooterStatistics], indexes: Sequence[PlannedIndex]) -> _Found:
+def _of_footers(found: Sequence[FooterResult], indexes: Sequence[PlannedIndex]) -> _Found:
     """Return the statistics of indexes on one column each from those of footers."""
-    values = [_bounds_array([each.bounds[k] for each in found], p.storage) for k, p in enumerate(indexes)]
-    nulls = {
-        name: pa.array([each.nulls[k] for each in found], pa.int64())
-        for k, planned in enumerate(indexes)
-        for name in planned.counted
-    }
-    return _Found(values, FileCounts(pa.array([each.rows for each in found], pa.int64()), nulls))
-
-
-def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
-    kind = arrow_type(storage)
-    sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
-    return pa.StructArray.from_arrays(sides, fields=list(kind))
+    values = values_of([each.file for each in found], indexes)
+    return _Found(values, counts_of(found, indexes), parts_of(found, indexes))

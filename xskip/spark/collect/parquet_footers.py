@@ -112,13 +112,16 @@ def is_plain(footer: pq.FileMetaData, tail: bytes) -> bool:
     return bool(footer.serialized_size + 8 == len(tail))
 
 
-def footer_statistics(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> FooterStatistics | None:
-    """Return the statistics of columns over all row groups of a file, or None if a column has no reliable bounds.
+def footer_statistics(
+    footer: pq.FileMetaData, columns: Sequence[tuple[str, str]], chosen: Sequence[int] | None = None
+) -> FooterStatistics | None:
+    """Return the statistics of columns over some row groups of a file, or None if a column has no reliable bounds.
 
     The columns are in Spark's spelling, each with its Spark type. The footer is without encrypted columns, see
-    :func:`is_plain`.
+    :func:`is_plain`. ``chosen`` are the positions of the row groups; None chooses all.
     """
-    leaves, groups = _leaves(footer), [footer.row_group(i) for i in range(footer.num_row_groups)]
+    leaves = _leaves(footer)
+    groups = [footer.row_group(i) for i in (range(footer.num_row_groups) if chosen is None else chosen)]
     bounds, nulls = [], []
     for column, spark_type in columns:
         position = leaves.get(".".join(split_path(column)))
@@ -134,7 +137,8 @@ def footer_statistics(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]
         is_counted = _counts_nulls(footer, is_field=len(split_path(column)) > 1)
         nulls.append(_nulls(chunks) if is_counted else None)
     rows = sum(group.num_rows for group in groups)
-    return FooterStatistics(bounds, rows if rows == footer.num_rows else None, nulls)
+    is_complete = chosen is not None or rows == footer.num_rows
+    return FooterStatistics(bounds, rows if is_complete else None, nulls)
 
 
 def _counts_nulls(footer: pq.FileMetaData, *, is_field: bool) -> bool:
