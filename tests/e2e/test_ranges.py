@@ -5,36 +5,34 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import xskip
-from xskip import BloomFilter, GapList, LocalKms, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
+from tests.e2e.parts import (
+    FORMATS,
+    PART,
+    RANGES,
+    indexed,
+    input_ranges,
+    joined,
+    plain,
+    read,
+    read_bytes,
+    rows,
+    snapshot_of,
+    write,
+)  # fmt: skip
+from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
 from xskip.api import arguments
 from xskip.errors import ArgumentError
-from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 
-RANGES = "spark.xskip.planning.ranges"
-PART = 2000
-KINDS = [
-    MinMax("ts"), ValueList("v"), BloomFilter("h"), GapList("ts"), TokenBloom("s"), NullCount("x"), MinMax("x"),
-    Prefix("s", length=6),
-]  # fmt: skip
-FORMATS = ["parquet", "avro"]
-
-
-@pytest.fixture(autouse=True)
-def small_parts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let parts be as small as the files of tests, and queries read each by itself."""
-    monkeypatch.setattr(arguments, "LEAST_PART", 1)
-    spark.conf.set("spark.sql.files.openCostInBytes", "0")
+pytestmark = pytest.mark.usefixtures("small_parts")
 
 
 @pytest.fixture(params=["v1", "v2"])
@@ -43,61 +41,6 @@ def api(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     if request.param == "v2":
         spark.conf.set("spark.sql.sources.useV1SourceList", "")
     return str(request.param)
-
-
-def rows(spark: SparkSession, count: int = 4000, tasks: int = 2) -> DataFrame:
-    return spark.range(0, count, 1, tasks).selectExpr(
-        "id AS ts", "xxhash64(id) AS h", "CAST(id % 97 AS int) AS v", "concat('word', id div 50, ' of ', id % 3) AS s",
-        "IF(id % 7 = 0 OR id > 3500, NULL, CAST(id AS double)) AS x",
-    )  # fmt: skip
-
-
-def write(df: DataFrame, path: str, fmt: str, *partitions: str) -> str:
-    """Write files of many blocks or row groups."""
-    options = {"parquet.block.size": "2048", "parquet.page.size": "512", "compression": "uncompressed"}
-    # a row group ends where the writer checks its size
-    checks = {"parquet.page.size.row.check.min": "50", "parquet.page.size.row.check.max": "50"}
-    blocks = {"avro.mapred.sync.interval": "500"}
-    df.write.options(**options, **checks, **blocks).partitionBy(*partitions).format(fmt).save(path)
-    return path
-
-
-def read(spark: SparkSession, path: str, fmt: str) -> DataFrame:
-    return spark.read.format(fmt).load(path)
-
-
-def snapshot_of(made: SkippingIndex) -> Snapshot:
-    found = open_snapshot(LocalStorage(), made.describe().location)
-    assert found is not None
-    return found
-
-
-def indexed(spark: SparkSession, path: str, fmt: str, kinds: Any = KINDS, parts: Any = PART) -> SkippingIndex:
-    made = SkippingIndex.for_path(spark, path, format=fmt)
-    made.create(kinds, parts=parts)
-    return made
-
-
-def plain(spark: SparkSession, query: Callable[[], Any]) -> Any:
-    """Return the result of a query without xskip."""
-    xskip.disable(spark)
-    try:
-        return query()
-    finally:
-        xskip.enable(spark)
-
-
-def input_ranges(df: DataFrame) -> list[tuple[str, int, int]]:
-    """Return the name, the start and the length of what the tasks of a query read."""
-    plan = df._jdf.queryExecution().executedPlan()
-    scan = plan.collectLeaves().head()
-    v2 = scan.getClass().getSimpleName() == "BatchScanExec"
-    tasks = scan.scan().toBatch().planInputPartitions() if v2 else scan.inputRDD().partitions()
-    return [(Path(f.urlEncodedPath()).name, f.start(), f.length()) for task in tasks for f in task.files()]
-
-
-def read_bytes(df: DataFrame) -> int:
-    return sum(length for _, _, length in input_ranges(df))
 
 
 # --- what a scan reads --------------------------------------------------------------------------------------------
@@ -123,17 +66,6 @@ def test_a_scan_reads_the_parts_that_can_match(spark: SparkSession, tmp_path: Pa
         found = sorted((start, start + length) for _, start, length in input_ranges(query))
         assert joined(found) == joined(hit)
         assert query.count() == high - low
-
-
-def joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in which those that follow each other are one."""
-    result: list[tuple[int, int]] = []
-    for start, end in spans:
-        if result and result[-1][1] == start:
-            result[-1] = (result[-1][0], end)
-        else:
-            result.append((start, end))
-    return result
 
 
 FILTERS = [
@@ -309,9 +241,7 @@ def test_a_failure_reads_whole_files(
     spark: SparkSession, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[PLN-RG-1] [JVM-AN-6] An error of Python, and a malformed section."""
-    from xskip.engine import engine
-    from xskip.engine.file_ranges import FileRanges
-    from xskip.protocol.answer import Section
+    from xskip.engine.scan_units import FileRanges, ScanParts
 
     path = write(rows(spark, tasks=1), str(tmp_path / "t"), "parquet")
     indexed(spark, path, "parquet")
@@ -319,14 +249,13 @@ def test_a_failure_reads_whole_files(
     def fail(*_: object) -> None:
         raise ValueError("unexpected")
 
-    monkeypatch.setattr(engine, "file_ranges", fail)
+    monkeypatch.setattr(ScanParts, "ranges", fail)
     df = read(spark, path, "parquet").filter("ts = 5")
     assert (read_bytes(df), df.count()) == (size(path, "parquet"), 1)
     monkeypatch.undo()
     monkeypatch.setattr(arguments, "LEAST_PART", 1)
     for i, content in enumerate((b"", b"\x00", b"\x00" + b"\xff" * 8, b"\x00" + b"\x05" + b"\x00" * 7 + b"\x01")):
-        sections = {Section.RANGES: content}
-        monkeypatch.setattr(FileRanges, "sections", sections)
+        monkeypatch.setattr(FileRanges, "to_bytes", lambda _, content=content: content)
         df = read(spark, path, "parquet").filter(f"ts = {100 + i}")
         assert (read_bytes(df), df.count()) == (size(path, "parquet"), 1)
 
@@ -390,6 +319,25 @@ def test_a_build_with_parts_finds_what_a_build_without_finds(spark: SparkSession
         assert sum(r["rows"] for r in ranges) == count
         assert ranges[-1]["start"] + ranges[-1]["length"] <= file
     assert set(after.parts.values) == set(after.indexes)
+
+
+@pytest.mark.parametrize("kind", ["bounds", "beside a list"])
+def test_footers_have_the_bounds_of_row_groups(spark: SparkSession, tmp_path: Path, kind: str, api: str) -> None:
+    """[MDS-PT-2] [MDS-PT-5] From the footer alone, the parts are those that a build from rows finds."""
+    path = write(rows(spark), str(tmp_path / "t"), "parquet")
+    found = []
+    for footers in ("true", "false"):
+        spark.conf.set("spark.xskip.build.footers", footers)
+        kinds = [MinMax("ts"), MinMax("v"), MinMax("s")] + ([ValueList("v")] if kind != "bounds" else [])
+        made = indexed(spark, path, "parquet", kinds)
+        parts = snapshot_of(made).parts()
+        assert parts is not None
+        assert (parts.counts > 8).all()
+        found.append((parts.ranges, {key: values for key, values in parts.values.items() if key[0] == "minmax"}))
+        query = read(spark, path, "parquet").filter("ts BETWEEN 1000 AND 1010")
+        assert (read_bytes(query) < size(path, "parquet") / 4, query.count()) == (True, 11)
+        made.drop()
+    assert found[0] == found[1]
 
 
 def test_which_files_have_parts(spark: SparkSession, tmp_path: Path) -> None:

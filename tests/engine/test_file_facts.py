@@ -15,6 +15,7 @@ from xskip.engine.column_facts import column_facts
 from xskip.engine.decision import Evidence
 from xskip.engine.file_facts import file_facts, predicate_facts
 from xskip.engine.ports import NoFunctions
+from xskip.engine.scan_units import ScanUnits
 from xskip.engine.selection import Selection
 from xskip.expressions import Column, Comparison, Op
 from xskip.expressions.predicate import Constant, IsNull, Predicate
@@ -88,11 +89,11 @@ def test_which_files_match_wholly(
     predicate = Comparison(Op.GT, A, 5)
     catalog = IndexCatalog(((DEFINITION, STORAGE),))
     evidence = Evidence(Selection.of(predicate, catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
-    facts = file_facts(predicate, evidence, snapshot, np.array([skip]))
+    facts = file_facts(predicate, evidence, ScanUnits.of_files(evidence, snapshot, np.array([skip])))
     if skip:  # nothing is said of a file that is ruled out
-        assert (facts.left, facts.whole.tolist(), facts.rows.to_pylist()) == (pa.array([], pa.int64()), [], [])
+        assert (facts.units.left, facts.whole.tolist(), facts.rows.to_pylist()) == (pa.array([], pa.int64()), [], [])
         return
-    assert (facts.left, facts.whole.tolist()) == (None, [is_whole])
+    assert (facts.units.left, facts.whole.tolist()) == (None, [is_whole])
     known = file[1] is not None and file[1] >= 0
     assert facts.rows.to_pylist() == [file[1] if known else -1]
     assert facts.sections[Section.ROWS][1:] == facts.rows.to_pylist()[0].to_bytes(8, "little", signed=True)
@@ -124,13 +125,13 @@ def test_states_of_bounds(
     evidence = Evidence(
         Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
     )
-    counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
+    counted = file_facts(Constant(True), evidence, ScanUnits.of_files(evidence, snapshot, np.array([False])))
     assert counted.rows.to_pylist() == [-1 if rows is None else rows]
-    (facts,) = column_facts(_of(Column(("a",), kind)), evidence, snapshot, counted.left, counted.rows)
+    (facts,) = column_facts(_of(Column(("a",), kind)), evidence, counted.units, counted.rows)
     assert facts.nulls.to_pylist() == [-1 if nulls is None else nulls]
     assert (*facts.low.states, *facts.high.states) == states
     assert facts.to_bytes()[:9] == Answer.integers(facts.nulls.to_numpy())
-    (other,) = column_facts(_of(Column(("b",), kind)), evidence, snapshot, counted.left, counted.rows)
+    (other,) = column_facts(_of(Column(("b",), kind)), evidence, counted.units, counted.rows)
     assert (other.nulls.to_pylist(), other.low.states, other.high.states) == ([-1], b"\x02", b"\x02")
 
 
@@ -162,10 +163,10 @@ def test_distinct_values(
         Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
     )
     rows = pa.array([3])
-    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, None, rows)
+    (facts,) = column_facts(_of(A, "partner"), evidence, ScanUnits(snapshot, evidence.profile, None), rows)
     assert (facts.low.states[0], facts.distinct.to_pylist()) == (state, [distinct])
     assert np.frombuffer(facts.values.numbers, "<i8").tolist() == (values if distinct >= 0 else [])
-    (others,) = column_facts(_of(A, "bounds"), evidence, snapshot, None, rows)
+    (others,) = column_facts(_of(A, "bounds"), evidence, ScanUnits(snapshot, evidence.profile, None), rows)
     assert others.distinct.to_pylist() == [-1]
 
 
@@ -179,12 +180,15 @@ def test_answers_have_no_long_lists() -> None:
     evidence = Evidence(
         Selection.of(Constant(True), catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions()
     )
-    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, None, pa.array([10_000, 1]))
+    (facts,) = column_facts(
+        _of(A, "partner"), evidence, ScanUnits(snapshot, evidence.profile, None), pa.array([10_000, 1])
+    )
     assert facts.distinct.to_pylist() == [-1, -1]
-    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, pa.array([0]), pa.array([10_000]))
+    first = ScanUnits(snapshot, evidence.profile, pa.array([0]))
+    (facts,) = column_facts(_of(A, "partner"), evidence, first, pa.array([10_000]))
     assert facts.distinct.to_pylist() == [10_000]
     files.rows = 10_001  # an index of so many files
-    (facts,) = column_facts(_of(A, "partner"), evidence, snapshot, pa.array([0]), pa.array([10_000]))
+    (facts,) = column_facts(_of(A, "partner"), evidence, first, pa.array([10_000]))
     assert facts.distinct.to_pylist() == [-1]
 
 
@@ -194,14 +198,16 @@ def test_facts_are_about_the_files_that_are_left() -> None:
     predicate = Comparison(Op.GT, A, 5)
     catalog = IndexCatalog(((DEFINITION, STORAGE),))
     evidence = Evidence(Selection.of(predicate, catalog), weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
-    facts = file_facts(predicate, evidence, snapshot, np.array([True, False, False, False]))
-    assert facts.left is not None
-    assert (facts.left.to_pylist(), facts.whole.tolist(), facts.rows.to_pylist()) == (
+    facts = file_facts(
+        predicate, evidence, ScanUnits.of_files(evidence, snapshot, np.array([True, False, False, False]))
+    )
+    assert facts.units.left is not None
+    assert (facts.units.left.to_pylist(), facts.whole.tolist(), facts.rows.to_pylist()) == (
         [1, 2, 3],
         [True, False, True],
         [2, 4, 6],
     )
-    (column,) = column_facts(_of(A), evidence, snapshot, facts.left, facts.rows)
+    (column,) = column_facts(_of(A), evidence, facts.units, facts.rows)
     assert column.nulls.to_pylist() == [0, 1, 0]
     assert np.frombuffer(column.low.numbers, "<i8").tolist() == [6, 4, 7]
 
@@ -253,9 +259,9 @@ def test_which_files_satisfy_a_predicate(
     catalog = IndexCatalog(((DEFINITION, STORAGE),))
     selection = Selection.of(Constant(True), catalog)
     evidence = Evidence(selection, weakref.ref(snapshot), ReadProfile("parquet"), NoFunctions())
-    counted = file_facts(Constant(True), evidence, snapshot, np.array([False]))
+    counted = file_facts(Constant(True), evidence, ScanUnits.of_files(evidence, snapshot, np.array([False])))
     predicates: list[Predicate] = [Comparison(Op.GT, A, 8), IsNull(A)]
-    facts, nulls = predicate_facts(predicates, evidence, snapshot, counted)
+    facts, nulls = predicate_facts(predicates, evidence, counted)
     assert (facts.none.tolist(), facts.whole.tolist(), facts.uses_partitions) == ([none], [whole], False)
     assert nulls.none.tolist() == [file is None or file[2] == 0]
     sections = replace(counted, predicates=(facts, nulls)).sections

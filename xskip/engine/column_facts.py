@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.engine.decision import Evidence
+from xskip.engine.scan_units import ScanUnits
 from xskip.expressions.operands import Column
 from xskip.indexes.file_bounds import bounds_of_files
-from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import IndexKey, MetadataTable
-from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadata.table import IndexKey
 from xskip.protocol.answer import Answer
 from xskip.protocol.packed_values import Packed, pack
 from xskip.protocol.request import FactsRequest
@@ -24,7 +22,7 @@ from xskip.types.datatypes import arrow_type
 from xskip.types.masks import from_mask, to_mask
 from xskip.types.sort_keys import sort_key
 
-__all__ = ["ColumnFacts", "column_facts", "files_left"]
+__all__ = ["ColumnFacts", "column_facts"]
 
 _UNKNOWN = -1
 #: The need for which distinct values serve, beside bounds.
@@ -33,22 +31,21 @@ _PARTNER = "partner"
 _MAX_FILES_OF_LISTS = 10_000
 #: The most distinct values of a column in an answer, of all files together.
 _MAX_VALUES = 10_000
-_Files = TypeVar("_Files", MetadataTable, FileCounts)
 #: The states of a bound [JVM-AN-4]: a row has it, no row has a value, nothing is known, no row need have it.
 _VALUE, _NO_VALUE, _NOTHING, _LOOSE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """The facts about a column in the files that are left."""
+    """The facts about a column in the units of a scan."""
 
-    #: int64, without nulls: the number of NULLs in each file; -1 if it is unknown.
+    #: int64, without nulls: the number of NULLs in each unit; -1 if it is unknown.
     nulls: pa.Array
     low: Packed
     high: Packed
-    #: int64, without nulls: the number of distinct values of each file; -1 if the values are unknown.
+    #: int64, without nulls: the number of distinct values of each unit; -1 if the values are unknown.
     distinct: pa.Array
-    #: The distinct values of each file where they are known, in the order of the files.
+    #: The distinct values of each unit where they are known, in the order of the units.
     values: Packed
 
     def to_bytes(self) -> bytes:
@@ -64,23 +61,17 @@ def _packed_bytes(packed: Packed) -> bytes:
     return b"".join((states, numbers, struct.pack("<q", len(packed.data)), packed.data))
 
 
-def files_left(files: _Files, left: pa.Array | None) -> _Files:
-    """Return the metadata or the counts of the files that are left."""
-    return files if left is None else files.take(left)
-
-
 def column_facts(
-    request: FactsRequest, evidence: Evidence, snapshot: Snapshot, left: pa.Array | None, rows: pa.Array
+    request: FactsRequest, evidence: Evidence, units: ScanUnits, rows: pa.Array
 ) -> tuple[ColumnFacts, ...]:
-    """Return the bounds, the numbers of NULLs and the distinct values of columns in the files that are left.
+    """Return the bounds, the numbers of NULLs and the distinct values of columns in units.
 
     Only a ``partner`` needs the values [JVM-RQ-6].
     """
-    catalog, counts = evidence.selection.catalog, files_left(snapshot.counts(), left).plausible()
+    catalog, counts = evidence.selection.catalog, units.counts()
 
     def values_in(key: IndexKey | None) -> pa.Array | None:
-        table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
-        index = next(iter(files_left(table, left).indexes.values()), None)
+        index = next(iter(units.load(() if key is None else (key,)).indexes.values()), None)
         return None if index is None else index.values
 
     found = []
@@ -90,7 +81,7 @@ def column_facts(
         known = None if name is None else counts.nulls.get(name)
         nulls = pa.array(np.full(len(rows), _UNKNOWN)) if known is None else pc.fill_null(known, _UNKNOWN)
         bounds = _Bounds.of(column, values_in(catalog.bounds_of(column)), nulls, rows)
-        has_lists = _PARTNER in needs and snapshot.rows <= _MAX_FILES_OF_LISTS
+        has_lists = _PARTNER in needs and units.snapshot.rows <= _MAX_FILES_OF_LISTS
         found.append(bounds.facts(nulls, values_in(catalog.values_of(column)) if has_lists else None))
     return tuple(found)
 

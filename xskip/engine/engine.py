@@ -20,10 +20,10 @@ from xskip.engine.column_facts import column_facts
 from xskip.engine.conditions import conditions_of
 from xskip.engine.decision import Decision, Evidence, ScanTrace
 from xskip.engine.file_facts import FileFacts, file_facts, has_fields, predicate_facts
-from xskip.engine.file_ranges import FileRanges, file_ranges
 from xskip.engine.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.engine.ports import Functions, Platform
 from xskip.engine.rewrite_needs import RewriteNeeds, by_keys, needs_of
+from xskip.engine.scan_units import FileRanges, ScanParts, ScanUnits
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.engine.usage import UsageLog
 from xskip.engine.warning_log import WarningLog
@@ -191,8 +191,8 @@ class Engine:
         else:
             result = select(selection, snapshot, profile, functions)
             evidence = Evidence(selection, weakref.ref(snapshot), profile, functions)
-            facts = self._facts(request, evidence, result.skip)
-            ranges = _ranges(request, evidence, result.skip)
+            parts, ranges = _parts(request, evidence, result.skip)
+            facts = self._facts(request, evidence, result.skip, parts)
             needs = _needs(request, evidence, facts)
         trace = ScanTrace(
             str(predicate),
@@ -214,7 +214,7 @@ class Engine:
             _valid_settings(predicate if facts is None else And((predicate, facts.all_conditions)), request, functions),
         )
 
-    def _facts(self, request: ScanRequest, evidence: Evidence, skip: Mask) -> FileFacts | None:
+    def _facts(self, request: ScanRequest, evidence: Evidence, skip: Mask, parts: ScanParts | None) -> FileFacts | None:
         """Return what a request asks of files beyond "skip"; a failure must not cost the scan its skip mask."""
         snapshot = evidence.snapshot()
         if request.facts is None or snapshot is None or not snapshot.is_ours:
@@ -226,13 +226,16 @@ class Engine:
             decoded = self._platform.decode(conditions, functions, with_conditions=with_conditions)
             if evidence.profile.format == "orc" and has_fields(decoded):
                 return None
-            facts = file_facts(decoded, evidence, snapshot, skip)
-            columns = column_facts(request.facts, evidence, snapshot, facts.left, facts.rows)
+            units = ScanUnits.of_files(evidence, snapshot, skip)
+            if parts is not None and request.facts.of_parts:
+                units = units.by_part(parts, [catalog.counted_column(column) for column in request.facts.columns])
+            facts = file_facts(decoded, evidence, units)
+            columns = column_facts(request.facts, evidence, units, facts.rows)
             predicates = [
                 self._platform.decode([predicate], functions, with_conditions=with_conditions)
                 for predicate in request.facts.predicates
             ]
-            return replace(facts, columns=columns, predicates=predicate_facts(predicates, evidence, snapshot, facts))
+            return replace(facts, columns=columns, predicates=predicate_facts(predicates, evidence, facts))
         except Exception as error:  # noqa: BLE001 - only a shorter plan needs them
             _log.debug("xskip cannot tell which files match wholly: %r", error)
             return None
@@ -273,16 +276,21 @@ def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(names | {".".join(path).lower() for each in encrypted for path in each.paths})
 
 
-def _ranges(request: ScanRequest, evidence: Evidence, skip: Mask) -> FileRanges | None:
-    """Return which ranges of files a scan needs; a failure must not cost the scan its skip mask."""
+def _parts(
+    request: ScanRequest, evidence: Evidence, skip: Mask
+) -> tuple[ScanParts, FileRanges | None] | tuple[None, None]:
+    """Return which parts and ranges of files a scan needs; a failure must not cost the scan its skip mask."""
     snapshot = evidence.snapshot()
-    if not request.takes_ranges or snapshot is None:
-        return None
+    has_filters = bool(evidence.selection.needed)
+    is_of_use = has_filters or (request.facts is not None and request.facts.of_parts)
+    if not request.takes_ranges or not is_of_use or snapshot is None:
+        return None, None
     try:
-        return file_ranges(evidence, snapshot, skip)
+        parts = ScanParts.of(evidence, snapshot, skip)
+        return (None, None) if parts is None else (parts, parts.ranges())
     except Exception as error:  # noqa: BLE001 - a scan can read whole files
         _log.debug("xskip cannot tell which parts of files a scan needs: %r", error)
-        return None
+        return None, None
 
 
 def _packed(
@@ -296,7 +304,7 @@ def _packed(
     uses_partitions = partitions > 0 or (facts is not None and facts.depends_on_partitions)
     sections = {
         Section.SKIP: Answer.bits(result.skip), **({} if facts is None else facts.sections),
-        **({} if ranges is None else ranges.sections),
+        **({} if ranges is None else {Section.RANGES: ranges.to_bytes()}),
     }  # fmt: skip
     return Answer(token, len(needed) - partitions, uses_partitions, sections).to_bytes()
 
@@ -315,11 +323,10 @@ def _conditions(
 
 def _needs(request: ScanRequest, evidence: Evidence, facts: FileFacts | None) -> RewriteNeeds:
     """Return what a rewrite needs of columns; a failure must not cost the scan its skip mask."""
-    snapshot = evidence.snapshot()
-    if request.facts is None or facts is None or snapshot is None:
+    if request.facts is None or facts is None:
         return RewriteNeeds()
     try:
-        return needs_of(request.facts, evidence, snapshot, facts)
+        return needs_of(request.facts, evidence, facts)
     except Exception as error:  # noqa: BLE001 - only advice needs them
         _log.debug("xskip cannot tell what a rewrite needs of its columns: %r", error)
         return RewriteNeeds()

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Clause, Mask
-from xskip.engine.column_facts import ColumnFacts, files_left
+from xskip.engine.column_facts import ColumnFacts
 from xskip.engine.decision import Evidence
+from xskip.engine.scan_units import ScanUnits
 from xskip.engine.selection import collect_evaluations
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Predicate, operands
 from xskip.metadata.table import PartitionKey
-from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.answer import Answer, Section
 from xskip.pruning.clause_translation import translate
 from xskip.pruning.complement import complement_clause, with_recorded_nulls
@@ -30,12 +29,12 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class PredicateFacts:
-    """The facts about a predicate in the files that are left."""
+    """The facts about a predicate in the units of a scan."""
 
     predicate: Predicate
-    #: True for each file that certainly has no row that satisfies the predicate.
+    #: True for each unit that certainly has no row that satisfies the predicate.
     none: Mask
-    #: True for each file all of whose rows satisfy the predicate for certain.
+    #: True for each unit all of whose rows satisfy the predicate for certain.
     whole: Mask
     #: Whether both hold only for files with the partition values of the snapshot.
     uses_partitions: bool
@@ -47,14 +46,13 @@ class PredicateFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts about the files of a snapshot that are left, in their order."""
+    """The facts about the units of a scan, in their order."""
 
     conditions: Predicate
-    #: int64: the positions of the files in the snapshot; None for all of its files.
-    left: pa.Array | None
-    #: True for each file all of whose rows satisfy the conditions for certain.
+    units: ScanUnits
+    #: True for each unit all of whose rows satisfy the conditions for certain.
     whole: Mask
-    #: int64, without nulls: the number of rows of each file; -1 if it is unknown.
+    #: int64, without nulls: the number of rows of each unit; -1 if it is unknown.
     rows: pa.Array
     #: Whether ``whole`` holds only for files with the partition values of the snapshot.
     uses_partitions: bool
@@ -79,19 +77,21 @@ class FileFacts:
         sections = {Section.WHOLE: Answer.bits(self.whole), Section.ROWS: rows, Section.COLUMNS: columns}
         if self.predicates:
             sections[Section.PREDICATES] = b"".join(predicate.to_bytes() for predicate in self.predicates)
+        ranges = self.units.ranges()
+        if ranges is not None:
+            sections[Section.UNITS] = ranges.to_bytes()
         return sections
 
 
-def file_facts(conditions: Predicate, evidence: Evidence, snapshot: Snapshot, skip: Mask) -> FileFacts:
-    """Return which files of a snapshot match conditions wholly, and the numbers of rows [PRU-CO-3] [PRU-CO-5].
+def file_facts(conditions: Predicate, evidence: Evidence, units: ScanUnits) -> FileFacts:
+    """Return which units match conditions wholly, and the numbers of rows [PRU-CO-3] [PRU-CO-5].
 
-    ``evidence`` is that of the decision about the filters, which rules out the files at which ``skip`` is True.
+    ``evidence`` is that of the decision about the filters, which leaves the units.
     """
     clause = complement_clause(conditions, evidence.selection.catalog)
-    left = pa.array(np.flatnonzero(~skip)) if skip.any() else None
-    rows = files_left(snapshot.counts(), left).plausible().rows
-    whole = _ruled_out(clause, evidence, snapshot, left) & to_mask(rows.is_valid())
-    return FileFacts(conditions, left, whole, pc.fill_null(rows, _UNKNOWN), _uses_partitions(clause))
+    rows = units.counts().rows
+    whole = _ruled_out(clause, evidence, units) & to_mask(rows.is_valid())
+    return FileFacts(conditions, units, whole, pc.fill_null(rows, _UNKNOWN), _uses_partitions(clause))
 
 
 def has_fields(conditions: Predicate) -> bool:
@@ -103,25 +103,24 @@ def has_fields(conditions: Predicate) -> bool:
 
 
 def predicate_facts(
-    predicates: Iterable[Predicate], evidence: Evidence, snapshot: Snapshot, facts: FileFacts
+    predicates: Iterable[Predicate], evidence: Evidence, facts: FileFacts
 ) -> tuple[PredicateFacts, ...]:
-    """Return of each predicate in which of the files that are left no row, and in which all rows satisfy it."""
+    """Return of each predicate in which units no row, and in which all rows satisfy it."""
     catalog = evidence.selection.catalog
     found = []
     for predicate in predicates:
         clauses = with_recorded_nulls(translate(predicate, catalog), catalog), complement_clause(predicate, catalog)
-        none, whole = (_ruled_out(clause, evidence, snapshot, facts.left) for clause in clauses)
-        # statistics that rule out every row of a file with rows contradict themselves [PRU-CO-5]
+        none, whole = (_ruled_out(clause, evidence, facts.units) for clause in clauses)
+        # statistics that rule out every row of a unit with rows contradict themselves [PRU-CO-5]
         is_sound = ~(none & whole) | (facts.rows.to_numpy() == 0)
         uses_partitions = any(map(_uses_partitions, clauses))
         found.append(PredicateFacts(predicate, none & is_sound, whole & is_sound, uses_partitions))
     return tuple(found)
 
 
-def _ruled_out(clause: Clause, evidence: Evidence, snapshot: Snapshot, left: pa.Array | None) -> Mask:
-    """Return the files that a clause rules out, among those that are left."""
-    table = files_left(snapshot.load_proven(requirements(clause), evidence.profile), left)
-    table = replace(table, counts=files_left(snapshot.counts(), left).plausible())
+def _ruled_out(clause: Clause, evidence: Evidence, units: ScanUnits) -> Mask:
+    """Return the units that a clause rules out."""
+    table = replace(units.load(requirements(clause)), counts=units.counts())
     evidence.functions.evaluate(collect_evaluations(clause, table, evidence.functions))
     return prune(clause, table).skip
 

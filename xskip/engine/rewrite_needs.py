@@ -47,12 +47,12 @@ class RewriteNeeds:
 _NOTHING = RewriteNeeds()
 
 
-def needs_of(request: FactsRequest, evidence: Evidence, snapshot: Snapshot, facts: FileFacts) -> RewriteNeeds:
+def needs_of(request: FactsRequest, evidence: Evidence, facts: FileFacts) -> RewriteNeeds:
     """Return what the rewrite that has sent a request needs of the columns; an empty result if no index would help."""
     if not request.needs or len(request.needs) != len(request.columns) or len(request.columns) > _MAX_COLUMNS:
         return _NOTHING
     columns = [
-        _NeededColumn(column, frozenset(needs), evidence.selection.catalog, snapshot)
+        _NeededColumn(column, frozenset(needs), evidence.selection.catalog, facts.units.snapshot)
         for column, needs in zip(request.columns, request.needs, strict=True)
     ]
     indexes = tuple(dict.fromkeys(name for each in columns for name in each.indexes()))
@@ -66,14 +66,12 @@ def needs_of(request: FactsRequest, evidence: Evidence, snapshot: Snapshot, fact
         keys = [each for each in columns if "group" in each.needs]
         lacking = [each for each in keys if not each.has_bounds] or [each for each in columns if each not in keys]
         for key in keys if all(each.has_bounds for each in keys) else ():
-            whole = whole & _has_one_value(key.column, evidence, snapshot, facts)
+            whole = whole & _has_one_value(key.column, evidence, facts)
         if keys and 2 * whole.sum() < len(whole):
             return found
     conditions = tuple(each.condition() for each in lacking if each.lacks() or each.needs & ORDERS)
     lacks = any(not each.is_answered for each in conditions)
-    sizes = snapshot.load(()).files.sizes
-    sizes = sizes if facts.left is None else sizes.take(facts.left)
-    size = int(pc.sum(sizes.filter(pa.array(whole))).as_py() or 0) if lacks else 0
+    size = int(pc.sum(facts.units.sizes().filter(pa.array(whole))).as_py() or 0) if lacks else 0
     return replace(found, conditions=conditions if size or not lacks else (), whole_bytes=size)
 
 
@@ -118,23 +116,23 @@ def _is_single_order(columns: list[_NeededColumn]) -> bool:
 
 
 def _has_rows(rows: int, facts: FileFacts) -> bool:
-    """Return whether all rows of the files match, and each file has the number of rows."""
+    """Return whether all rows of the units match, and each unit has the number of rows."""
     return bool(len(facts.rows) and facts.whole.all() and pc.min(facts.rows).as_py() >= rows)
 
 
-def _has_one_value(column: Column, evidence: Evidence, snapshot: Snapshot, facts: FileFacts) -> Mask:
-    """Return which files that are left certainly have one value or NULL in all rows of a column."""
+def _has_one_value(column: Column, evidence: Evidence, facts: FileFacts) -> Mask:
+    """Return which units certainly have one value or NULL in all rows of a column."""
     catalog = evidence.selection.catalog
     key, counted = catalog.bounds_of(column), catalog.counted_column(column)
-    table = snapshot.load_proven(() if key is None else (key,), evidence.profile)
+    table = facts.units.load(() if key is None else (key,))
     values = next((index.values for index in table.indexes.values()), None)
-    nulls = snapshot.counts().nulls.get(counted or "")
+    nulls = facts.units.counts().nulls.get(counted or "")
     if values is None or nulls is None:
         return np.zeros(len(facts.whole), bool)
     low, high = bounds_of_files(values)
     is_empty = pc.and_(values.is_valid(), pc.and_(low.is_null(), high.is_null()))
     is_one = pc.or_(pc.and_(pc.equal(low, high), pc.equal(nulls, 0)).fill_null(False), is_empty)
-    return to_mask(is_one if facts.left is None else is_one.take(facts.left))
+    return to_mask(is_one)
 
 
 def by_keys(conditions: tuple[Condition, ...], predicate: Predicate) -> tuple[Condition, ...]:

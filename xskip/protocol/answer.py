@@ -18,18 +18,20 @@ class Section(IntEnum):
 
     #: A bit for each file: the file certainly holds no matching row.
     SKIP = 1
-    #: A bit for each file that is left: all rows of the file certainly match.
+    #: A bit for each unit that is left: all rows of the unit certainly match.
     WHOLE = 2
-    #: An integer for each file that is left: the number of rows; -1 if it is unknown.
+    #: An integer for each unit that is left: the number of rows; -1 if it is unknown.
     ROWS = 3
     #: The ranges of the files that can hold matching rows.
     RANGES = 4
     #: An int64 for each file: the number of bytes that the query needs of the file.
     SIZES = 5
-    #: The bounds, NULLs and distinct values of columns in the files that are left, see ``xskip.engine.column_facts``.
+    #: The bounds, NULLs and distinct values of columns in the units that are left, see ``xskip.engine.column_facts``.
     COLUMNS = 6
-    #: For each predicate of the request two bits for each file that is left: no row satisfies it, and all rows do.
+    #: For each predicate of the request two bits for each unit that is left: no row satisfies it, and all rows do.
     PREDICATES = 7
+    #: The ranges of the units of each file that is left, if files have several.
+    UNITS = 8
 
 
 #: The numbers of bytes of a packed integer.

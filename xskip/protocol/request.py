@@ -55,6 +55,8 @@ class FactsRequest:
     needs: tuple[tuple[str, ...], ...] = ()
     #: The number of rows that the query needs; 0 for all.
     rows: int = 0
+    #: Whether the answer can be about parts of files.
+    of_parts: bool = False
 
     @classmethod
     def parse(cls, members: object) -> FactsRequest | None:
@@ -67,12 +69,13 @@ class FactsRequest:
         needs = _member(facts, "needs", list) if "needs" in facts else ()
         rows = _member(facts, "rows", int) if "rows" in facts else 0
         columns_needs = tuple(tuple(sorted(str(each).split(","))) for each in needs)
-        return cls(_member(facts, "whole", list), tuple(columns), predicates, columns_needs, rows)
+        of_parts = _member(facts, "parts", bool) if "parts" in facts else False
+        return cls(_member(facts, "whole", list), tuple(columns), predicates, columns_needs, rows, of_parts)
 
     def text(self) -> str:
         """Return a text that equal requests have."""
         columns = [(column.path, column.type) for column in self.columns]
-        return json.dumps((self.conditions, columns, list(self.predicates), self.needs, self.rows))
+        return json.dumps((self.conditions, columns, list(self.predicates), self.needs, self.rows, self.of_parts))
 
 
 @dataclass(frozen=True, slots=True)

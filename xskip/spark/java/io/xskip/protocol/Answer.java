@@ -13,20 +13,23 @@ public final class Answer {
   /** A bit for each file of the snapshot: set if the file certainly holds no matching row. */
   private static final int SKIP = 1;
 
-  /** A bit for each file that is left: set if all of its rows certainly satisfy the conditions. */
+  /** A bit for each unit that is left: set if all of its rows certainly satisfy the conditions. */
   private static final int WHOLE = 2;
 
-  /** An integer for each file that is left: its number of rows, or {@link #UNKNOWN_ROWS}. */
+  /** An integer for each unit that is left: its number of rows, or {@link #UNKNOWN_ROWS}. */
   private static final int ROWS = 3;
 
   /** The ranges of the files that are left. */
   private static final int RANGES = 4;
 
-  /** The bounds and the numbers of NULLs of columns in the files that are left. */
+  /** The bounds and the numbers of NULLs of columns in the units that are left. */
   private static final int COLUMNS = 6;
 
-  /** For each predicate a bit for each file that is left, for "no row", and another for "all". */
+  /** For each predicate a bit for each unit that is left, for "no row", and another for "all". */
   private static final int PREDICATES = 7;
+
+  /** The ranges of the units of the files that are left. */
+  private static final int UNITS = 8;
 
   /** The number of rows of a file for which the metadata have none. */
   public static final long UNKNOWN_ROWS = -1;
@@ -73,20 +76,24 @@ public final class Answer {
   }
 
   /**
-   * Returns for each file of a snapshot its position among those that are left, or -1; null if the
-   * answer does not state whether these match wholly, and their rows.
+   * Returns the units of a snapshot that are left; null if the answer does not state whether these
+   * match wholly, and their rows.
    */
-  public int[] positionsOfLeft(int count) {
+  public AnswerRanges units(int count) {
     int start = isPresent() ? start(ROWS) : -1;
     if (start < 0 || wholeStart < 0) {
       return null;
     }
     int[] positions = positions(count);
     int left = left(positions);
+    AnswerRanges units =
+        start(UNITS) < 0 ? AnswerRanges.whole(positions, left) : ranges(UNITS, positions, left);
     boolean isWhole =
-        buffer.getInt(wholeStart - Integer.BYTES) * 8L >= left
-            && PackedIntegers.areIn(buffer, start, buffer.getInt(start - Integer.BYTES), left);
-    return isWhole ? positions : null;
+        units != null
+            && buffer.getInt(wholeStart - Integer.BYTES) * 8L >= units.units()
+            && PackedIntegers.areIn(
+                buffer, start, buffer.getInt(start - Integer.BYTES), units.units());
+    return isWhole ? units : null;
   }
 
   /** Returns for each file of a snapshot its position among those that are left, or -1. */
@@ -123,19 +130,23 @@ public final class Answer {
       return null;
     }
     int[] positions = positions(count);
+    return ranges(RANGES, positions, left(positions));
+  }
+
+  private AnswerRanges ranges(int section, int[] positions, int left) {
     try {
-      return AnswerRanges.read(section(RANGES), positions, left(positions));
+      return AnswerRanges.read(section(section), positions, left);
     } catch (RuntimeException e) { // whole files are read then
       return null;
     }
   }
 
-  /** Returns the numbers of rows of the files that are left. */
+  /** Returns the numbers of rows of the units that are left. */
   public long[] rows(int left) {
     return PackedIntegers.read(section(ROWS), left);
   }
 
-  /** Returns whether the answer has a section of facts; {@link #positionsOfLeft} checks it. */
+  /** Returns whether the answer has a section of facts; {@link #units} checks it. */
   public boolean hasFacts() {
     return wholeStart >= 0;
   }
@@ -176,17 +187,17 @@ public final class Answer {
     return skipStart >= 0 && Bytes.isSet(bytes, skipStart, ordinal);
   }
 
-  /** Returns whether all rows of a file that is left satisfy the conditions. */
+  /** Returns whether all rows of a unit that is left satisfy the conditions. */
   public boolean isWhole(int position) {
     return Bytes.isSet(bytes, wholeStart, position);
   }
 
-  /** Returns whether all rows of one of the files that are left satisfy a predicate. */
+  /** Returns whether all rows of one of the units that are left satisfy a predicate. */
   public boolean matchesWholly(int position, int predicate, int left) {
     return isSet(2 * predicate + 1, position, left);
   }
 
-  /** Returns whether no row of one of the files that are left satisfies a predicate. */
+  /** Returns whether no row of one of the units that are left satisfies a predicate. */
   public boolean matchesNowhere(int position, int predicate, int left) {
     return isSet(2 * predicate, position, left);
   }

@@ -1,8 +1,9 @@
 package io.xskip.protocol;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
-/** The ranges of files that a query needs, of the files that an answer leaves [JVM-AN-6]. */
+/** Ranges of the files that an answer leaves [JVM-AN-6] [JVM-AN-7]. */
 public final class AnswerRanges {
   /** The position of a file that is not among those that are left. */
   public static final int NOT_LEFT = -1;
@@ -15,24 +16,45 @@ public final class AnswerRanges {
   /** For each file that is left the first of its ranges, and one more. */
   private final int[] firsts;
 
+  /** For each file that is left the first of its units, and one more. */
+  private final int[] firstUnits;
+
+  /** For each unit its range, or -1 for a whole file. */
+  private final int[] rangeOf;
+
   private final boolean[] isWhole;
   private final long[] starts;
   private final long[] lengths;
 
+  /**
+   * Creates ranges.
+   *
+   * @param section the starts and the lengths, or null if all files are whole
+   */
   private AnswerRanges(int[] positions, long[] counts, ByteBuffer section) {
     this.positions = positions;
+    int most = section == null ? 0 : section.capacity();
     firsts = new int[counts.length + 1];
+    firstUnits = new int[counts.length + 1];
     isWhole = new boolean[counts.length];
     for (int i = 0; i < counts.length; i++) {
       isWhole[i] = counts[i] == WHOLE;
-      if (counts[i] < WHOLE || counts[i] > section.capacity()) {
+      if (counts[i] < WHOLE || counts[i] > most) {
         throw new IllegalArgumentException("a file has " + counts[i] + " ranges");
       }
-      firsts[i + 1] = firsts[i] + (int) Math.max(0, counts[i]);
+      int ranges = (int) Math.max(0, counts[i]);
+      firsts[i + 1] = firsts[i] + ranges;
+      firstUnits[i + 1] = firstUnits[i] + (isWhole[i] ? 1 : ranges);
     }
     int total = firsts[counts.length];
-    starts = PackedIntegers.read(section, total);
-    lengths = PackedIntegers.read(section, total);
+    starts = section == null ? new long[0] : PackedIntegers.read(section, total);
+    lengths = section == null ? new long[0] : PackedIntegers.read(section, total);
+    rangeOf = new int[units()];
+    for (int i = 0; i < counts.length; i++) {
+      for (int unit = firstUnits[i]; unit < firstUnits[i + 1]; unit++) {
+        rangeOf[unit] = isWhole[i] ? -1 : firsts[i] + unit - firstUnits[i];
+      }
+    }
   }
 
   /**
@@ -43,6 +65,13 @@ public final class AnswerRanges {
    */
   static AnswerRanges read(ByteBuffer section, int[] positions, int left) {
     return new AnswerRanges(positions, PackedIntegers.read(section, left), section);
+  }
+
+  /** Returns the ranges of files that have none. */
+  static AnswerRanges whole(int[] positions, int left) {
+    long[] counts = new long[left];
+    Arrays.fill(counts, WHOLE);
+    return new AnswerRanges(positions, counts, null);
   }
 
   /** Returns the start and the length of each range of a file of the snapshot; null for all. */
@@ -58,5 +87,28 @@ public final class AnswerRanges {
       ranges[i + 1] = lengths[first + i / 2];
     }
     return ranges;
+  }
+
+  /** Returns the number of units: of the ranges, and the files without ranges. */
+  public int units() {
+    return firstUnits[firstUnits.length - 1];
+  }
+
+  /** Returns the number of units of a file of the snapshot; 1 for a file that is not left. */
+  public int unitsOf(int ordinal) {
+    int position = positions[ordinal];
+    return position == NOT_LEFT ? 1 : firstUnits[position + 1] - firstUnits[position];
+  }
+
+  /** Returns the first unit of a file of the snapshot, or {@link #NOT_LEFT}. */
+  public int firstUnit(int ordinal) {
+    int position = positions[ordinal];
+    return position == NOT_LEFT ? NOT_LEFT : firstUnits[position];
+  }
+
+  /** Returns the start and the length of a unit; null for a whole file. */
+  public long[] range(int unit) {
+    int range = rangeOf[unit];
+    return range < 0 ? null : new long[] {starts[range], lengths[range]};
   }
 }

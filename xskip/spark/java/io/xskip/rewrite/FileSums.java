@@ -4,6 +4,7 @@ import io.xskip.scan.FactsQuestion;
 import io.xskip.scan.FileSelection;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
+import java.util.BitSet;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
@@ -38,13 +39,11 @@ abstract class FileSums {
     if (files == null) {
       return null;
     }
-    FileSelection others = new FileSelection(NAME, question, files.count(), true);
     ColumnFacts[] facts = operands().columns().facts(files);
+    BitSet others = new BitSet(files.count());
     for (int i = 0; i < files.count(); i++) {
-      if (!files.isWhole(i) || !addFile(files, facts, i)) {
-        others.add(files, i);
-      }
+      others.set(i, !files.isWhole(i) || !addFile(files, facts, i));
     }
-    return others;
+    return new FileSelection(NAME, question, files, others, FileSelection.Kind.FIXED);
   }
 }

@@ -22,7 +22,7 @@ final class JoinedRelation {
   private FileFacts files = null;
   private ColumnFacts[] facts = null;
 
-  /** The positions of the files in the listing that are left; null before the question. */
+  /** The positions of the units of the listing that are left; null before the question. */
   private BitSet left = null;
 
   private boolean isSource = false;
@@ -107,14 +107,9 @@ final class JoinedRelation {
     if (isWhole && !isSource) {
       return plan;
     }
-    FileSelection selection = new FileSelection(NAME, question, files.count(), isSource);
-    for (int i = 0; i < files.count(); i++) {
-      if (left.get(i)) {
-        selection.add(files, i);
-      } else {
-        selection.leaveOut(files, i);
-      }
-    }
+    FileSelection.Kind kind =
+        isSource ? FileSelection.Kind.FIXED : FileSelection.Kind.COMPLETE;
+    FileSelection selection = new FileSelection(NAME, question, files, left, kind);
     selection.setSources(reads);
     return chain.selectingIn(plan, selection);
   }

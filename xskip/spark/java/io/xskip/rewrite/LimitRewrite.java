@@ -5,6 +5,7 @@ import io.xskip.scan.FileSelection;
 import io.xskip.shims.SparkCompat;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
@@ -14,8 +15,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Rewrites LIMIT over a relation: files all of whose rows match are read until they have enough
- * rows, and no other file [PLN-LM].
+ * Rewrites LIMIT over a relation: files, or parts of files, all of whose rows match are read until
+ * they have enough rows, and nothing else [PLN-LM].
  */
 final class LimitRewrite implements Rewrite {
   private static final String NAME = "limit";
@@ -52,19 +53,17 @@ final class LimitRewrite implements Rewrite {
         new FactsQuestion(
             conditions, Collections.<Expression>emptyList(), Collections.<String>emptyList(), 0);
     FileFacts facts = chain.facts(question);
-    List<Integer> chosen = facts == null ? null : choose(facts, ((Integer) rows).intValue());
-    if (chosen == null || chosen.size() == facts.count()) {
+    BitSet chosen = facts == null ? null : choose(facts, ((Integer) rows).intValue());
+    if (chosen == null || chosen.cardinality() == facts.count()) {
       return node;
     }
-    FileSelection selection = new FileSelection(NAME, question, facts.count(), false);
-    for (Integer position : chosen) {
-      selection.add(facts, position.intValue());
-    }
+    FileSelection selection =
+        new FileSelection(NAME, question, facts, chosen, FileSelection.Kind.SUFFICIENT);
     return (LogicalPlan) SparkCompat.exchange(limit, limit.child(), chain.selecting(selection));
   }
 
-  /** Returns the positions of as few files as have enough matching rows, or null without them. */
-  private static List<Integer> choose(final FileFacts facts, int limit) {
+  /** Returns the positions of as few units as have enough matching rows, or null without them. */
+  private static BitSet choose(final FileFacts facts, int limit) {
     List<Integer> whole = new ArrayList<>();
     int smallest = -1;
     long sum = 0;
@@ -82,9 +81,9 @@ final class LimitRewrite implements Rewrite {
     if (sum < limit) {
       return null;
     }
-    List<Integer> chosen = new ArrayList<>();
+    BitSet chosen = new BitSet(facts.count());
     if (smallest >= 0) {
-      chosen.add(Integer.valueOf(smallest));
+      chosen.set(smallest);
       return chosen;
     }
     whole.sort(
@@ -97,7 +96,7 @@ final class LimitRewrite implements Rewrite {
         });
     long rows = 0;
     for (int i = 0; rows < limit; i++) {
-      chosen.add((Integer) whole.get(i));
+      chosen.set(((Integer) whole.get(i)).intValue());
       rows += facts.rows(((Integer) whole.get(i)).intValue());
     }
     return chosen;

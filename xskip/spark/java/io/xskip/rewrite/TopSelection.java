@@ -6,6 +6,7 @@ import io.xskip.scan.FileSelection;
 import io.xskip.snapshot.ColumnFacts;
 import io.xskip.snapshot.FileFacts;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,7 +51,7 @@ final class TopSelection {
         : (LogicalPlan) node.transformDown(new NodeReplacement(child, chain.selecting(selection)));
   }
 
-  /** Returns the files that can have first rows, or null if these can be all files. */
+  /** Returns the units that can have first rows, or null if these can be all. */
   private FileSelection select(List<Expression> keys, int rows) throws Exception {
     FileKeys groups = FileKeys.of(keys, chain, columns);
     List<Expression> conditions = chain.conditions();
@@ -64,24 +65,18 @@ final class TopSelection {
     }
     ColumnFacts[] facts = columns.facts(files);
     Map<List<Object>, List<Integer>> members = new LinkedHashMap<>();
-    boolean[] isNeeded = members(files, facts, groups, members);
+    BitSet isNeeded = members(files, facts, groups, members);
     for (SortOrder order : orders) {
       TopFiles top = topFiles(files, facts, order);
       for (List<Integer> positions : members.values()) {
         for (Integer position : top.needed(positions, rows)) {
-          isNeeded[position.intValue()] = true;
+          isNeeded.set(position.intValue());
         }
       }
     }
-    FileSelection selection = new FileSelection(NAME, question, files.count(), false);
-    for (int i = 0; i < isNeeded.length; i++) {
-      if (isNeeded[i]) {
-        selection.add(files, i);
-      } else {
-        selection.leaveOut(files, i);
-      }
-    }
-    return selection.count() == files.count() ? null : selection;
+    FileSelection selection =
+        new FileSelection(NAME, question, files, isNeeded, FileSelection.Kind.COMPLETE);
+    return selection.isWhole() ? null : selection;
   }
 
   /** Adds the columns of the orders; returns false if there is no bound of one. */
@@ -105,19 +100,19 @@ final class TopSelection {
   }
 
   /**
-   * Adds the files of each group.
+   * Adds the units of each group.
    *
-   * @return for each file whether its rows can be of several groups
+   * @return the units whose rows can be of several groups
    */
-  private static boolean[] members(
+  private static BitSet members(
       FileFacts files,
       ColumnFacts[] facts,
       FileKeys keys,
       Map<List<Object>, List<Integer>> members) {
-    boolean[] isMixed = new boolean[files.count()];
+    BitSet mixed = new BitSet(files.count());
     for (int i = 0; i < files.count(); i++) {
       List<Object> group = keys.values(files, facts, i);
-      isMixed[i] = group == null;
+      mixed.set(i, group == null);
       if (group != null) {
         if (!members.containsKey(group)) {
           members.put(group, new ArrayList<Integer>());
@@ -125,7 +120,7 @@ final class TopSelection {
         ((List<Integer>) members.get(group)).add(Integer.valueOf(i));
       }
     }
-    return isMixed;
+    return mixed;
   }
 
   private TopFiles topFiles(FileFacts files, ColumnFacts[] facts, SortOrder order) {

@@ -11,20 +11,22 @@ public final class FactsQuestion {
   private final List<Expression> predicates;
   private final List<String> needs;
   private final int rows;
+  private final boolean takesParts;
 
   /**
-   * Creates a question without predicates.
+   * Creates a question without predicates. The answer can be about parts of files: a scan that
+   * cannot read only these reads more rows.
    *
    * @param needs what the rewrite does with each column, see [JVM-RQ-6]
    * @param rows the number of rows that the query needs, or 0 for all
    */
   public FactsQuestion(
       List<Expression> conditions, List<Expression> columns, List<String> needs, int rows) {
-    this(conditions, columns, needs, Collections.<Expression>emptyList(), rows);
+    this(conditions, columns, needs, Collections.<Expression>emptyList(), rows, true);
   }
 
   /**
-   * Creates a question about all rows.
+   * Creates a question about all rows, whose answer is about whole files.
    *
    * @param conditions the conditions that all rows of a file that matches wholly satisfy
    * @param columns the columns of the relation whose bounds and numbers of NULLs are needed
@@ -37,7 +39,7 @@ public final class FactsQuestion {
       List<Expression> columns,
       List<String> needs,
       List<Expression> predicates) {
-    this(conditions, columns, needs, predicates, 0);
+    this(conditions, columns, needs, predicates, 0, false);
   }
 
   private FactsQuestion(
@@ -45,12 +47,14 @@ public final class FactsQuestion {
       List<Expression> columns,
       List<String> needs,
       List<Expression> predicates,
-      int rows) {
+      int rows,
+      boolean takesParts) {
     this.conditions = conditions;
     this.columns = columns;
     this.needs = needs;
     this.predicates = predicates;
     this.rows = rows;
+    this.takesParts = takesParts;
   }
 
   boolean isThatOf(FactsQuestion other) {
@@ -58,6 +62,7 @@ public final class FactsQuestion {
         && columns.equals(other.columns)
         && needs.equals(other.needs)
         && rows == other.rows
+        && takesParts == other.takesParts
         && predicates.equals(other.predicates);
   }
 
@@ -76,6 +81,11 @@ public final class FactsQuestion {
   /** Returns what the rewrite does with each column. */
   List<String> needs() {
     return needs;
+  }
+
+  /** Returns whether the answer can be about parts of files. */
+  boolean takesParts() {
+    return takesParts;
   }
 
   /** Returns the number of rows that the query needs, or 0 for all. */

@@ -4,6 +4,7 @@ import io.xskip.shims.Scala;
 import io.xskip.snapshot.FileFacts;
 import io.xskip.tasks.RangedFiles;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -18,66 +19,99 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Seq;
 
 /**
- * The files that suffice for the result of a query, among those that its scan would read. They were
- * chosen while Spark optimized the query.
+ * The files, and parts of files, that suffice for the result of a query, among those that its scan
+ * would read. They were chosen while Spark optimized the query.
  */
 public final class FileSelection {
+  /** What a query depends on beside the selected rows. */
+  public enum Kind {
+    /** Nothing: the rows suffice, whatever other files have. */
+    SUFFICIENT,
+    /** The other files, as long as they do not change. */
+    COMPLETE,
+    /** What the other files contribute is in the plan, so that the scan must read these files. */
+    FIXED
+  }
+
   private final String reason;
   private final FactsQuestion question;
-  private final boolean isFixed;
-  private final List<FileStatus> files = new ArrayList<>();
+  private final Kind kind;
+  private final List<FileStatusWithMetadata> files = new ArrayList<>();
 
-  /** The files that are known not to be needed as long as they do not change. */
+  /** The files that are not needed as long as they do not change. */
   private final List<FileStatus> others = new ArrayList<>();
 
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
-
-  /** The partition of the latest file that was added, and its files: most files follow others. */
-  private InternalRow partition = null;
-
-  private List<FileStatusWithMetadata> filesOfPartition = null;
 
   /** The reads by whose files these were chosen. */
   private PlannedReads sources = new PlannedReads();
 
   private final int listed;
+  private final boolean isWhole;
   private long bytes = 0;
 
   /**
-   * Creates a selection without files.
+   * Selects units of a listing.
    *
    * @param reason the name of the rewrite that selects, for reports
    * @param question what the rewrite has asked the indexes
-   * @param listed the number of files from which the rewrite selects
-   * @param isFixed whether the plan has what the other files contribute, so that the scan must read
-   *     these files; otherwise it can read all files
+   * @param facts the answer
+   * @param chosen the positions of the units
+   * @param kind what the query depends on beside the selected rows
    */
-  public FileSelection(String reason, FactsQuestion question, int listed, boolean isFixed) {
-    this.listed = listed;
+  public FileSelection(
+      String reason, FactsQuestion question, FileFacts facts, BitSet chosen, Kind kind) {
+    listed = facts.files().size();
+    isWhole = chosen.cardinality() == facts.count();
     this.reason = reason;
     this.question = question;
-    this.isFixed = isFixed;
-  }
-
-  /** Adds a file of a listing. */
-  public void add(FileFacts facts, int position) {
-    FileStatusWithMetadata listed = facts.listed(position);
-    FileStatus file = listed.fileStatus();
-    files.add(file);
-    bytes += RangedFiles.bytes(listed);
-    if (partition != facts.partition(position)) {
-      partition = facts.partition(position);
-      if (!partitions.containsKey(partition)) {
-        partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+    this.kind = kind;
+    int position = 0;
+    for (int file = 0; file < listed; file++) {
+      int first = position;
+      while (position < facts.count() && facts.file(position) == file) {
+        position++;
       }
-      filesOfPartition = (List<FileStatusWithMetadata>) partitions.get(partition);
+      add(facts, file, first, chosen.get(first, position));
     }
-    filesOfPartition.add(listed);
   }
 
-  /** Adds a file of a listing that is not needed unless it changes. */
-  public void leaveOut(FileFacts facts, int position) {
-    others.add(facts.listed(position).fileStatus());
+  /**
+   * Adds a file with some of its units.
+   *
+   * @param first the position of the file's first unit
+   * @param chosen the chosen units, from this one on
+   */
+  private void add(FileFacts facts, int file, int first, BitSet chosen) {
+    FileStatusWithMetadata listed = (FileStatusWithMetadata) facts.files().get(file);
+    if (chosen.isEmpty()) {
+      if (kind == Kind.COMPLETE) {
+        others.add(listed.fileStatus());
+      }
+      return;
+    }
+    FileStatusWithMetadata added = selected(facts, listed, first, chosen);
+    files.add(added);
+    bytes += RangedFiles.bytes(added);
+    InternalRow partition = facts.partition(first);
+    if (!partitions.containsKey(partition)) {
+      partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+    }
+    ((List<FileStatusWithMetadata>) partitions.get(partition)).add(added);
+  }
+
+  private static FileStatusWithMetadata selected(
+      FileFacts facts, FileStatusWithMetadata listed, int first, BitSet chosen) {
+    if (facts.range(first) == null) {
+      return listed;
+    }
+    long[] ranges = new long[2 * chosen.cardinality()];
+    int count = 0;
+    for (int i = chosen.nextSetBit(0); i >= 0; i = chosen.nextSetBit(i + 1)) {
+      System.arraycopy(facts.range(first + i), 0, ranges, count, 2);
+      count += 2;
+    }
+    return RangedFiles.with(listed, ranges, facts.leastGap());
   }
 
   /**
@@ -106,13 +140,23 @@ public final class FileSelection {
     return files.size();
   }
 
-  /** Returns whether the selection has all files from which the rewrite has selected. */
+  /** Returns whether the selection has all units from which the rewrite has selected. */
   public boolean isWhole() {
-    return files.size() == listed;
+    return isWhole;
+  }
+
+  /** Returns whether only ranges of some files are selected. */
+  boolean hasRanges() {
+    for (FileStatusWithMetadata file : files) {
+      if (RangedFiles.isRanged(file)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   boolean isFixed() {
-    return isFixed;
+    return kind == Kind.FIXED;
   }
 
   /** Returns the number of files from which the rewrite has selected. */
@@ -126,7 +170,7 @@ public final class FileSelection {
 
   /** Returns the files of the selection, or null if all files have to be read instead. */
   Seq<PartitionDirectory> in(Seq<PartitionDirectory> listing) {
-    return isFixed || areIn(listing) ? directories() : null;
+    return isFixed() || areIn(listing) ? directories() : null;
   }
 
   /** Returns the files of the selection. */
@@ -143,8 +187,8 @@ public final class FileSelection {
   /** Returns whether a listing has as many files, and those that are known are unchanged. */
   private boolean areIn(Seq<PartitionDirectory> listing) {
     Map<Path, FileStatus> known = new HashMap<>();
-    for (FileStatus file : files) {
-      known.put(file.getPath(), file);
+    for (FileStatusWithMetadata file : files) {
+      known.put(file.fileStatus().getPath(), file.fileStatus());
     }
     for (FileStatus file : others) {
       known.put(file.getPath(), file);
@@ -167,21 +211,21 @@ public final class FileSelection {
         && known.getModificationTime() == file.getModificationTime();
   }
 
-  private Set<Path> paths() {
-    Set<Path> paths = new HashSet<>();
-    for (FileStatus file : files) {
-      paths.add(file.getPath());
+  private Set<String> texts() {
+    Set<String> texts = new HashSet<>();
+    for (FileStatusWithMetadata file : files) {
+      texts.add(file.fileStatus().getPath() + " " + RangedFiles.text(file));
     }
-    return paths;
+    return texts;
   }
 
-  // Two relations of one plan are equal only if they read the same files.
+  // Two relations of one plan are equal only if they read the same ranges of the same files.
   @Override
   public boolean equals(Object other) {
     return this == other
         || (other instanceof FileSelection
             && ((FileSelection) other).count() == count()
-            && ((FileSelection) other).paths().equals(paths()));
+            && ((FileSelection) other).texts().equals(texts()));
   }
 
   @Override

@@ -105,6 +105,7 @@ public final class PruningRequest {
       }
       json.writeEndArray();
       json.writeNumberField("rows", question.rows());
+      json.writeBooleanField("parts", question.takesParts());
       json.writeEndObject();
     }
     // files that a rewrite leaves while the query runs are looked up by their identity

@@ -199,7 +199,13 @@ public final class ScanListing implements PlannedRead {
 
   /** Returns whether the scan can read ranges of files, as far as it is known before the query. */
   public synchronized boolean mayHaveRanges() {
-    if (!context.takesRanges() || (latest != null && !latest.files.hasRanges())) {
+    if (!context.takesRanges()) {
+      return false;
+    }
+    if (selection != null && selection.hasRanges()) {
+      return true;
+    }
+    if (latest != null && !latest.files.hasRanges()) {
       return false;
     }
     for (IndexLocation location : context.locations()) {

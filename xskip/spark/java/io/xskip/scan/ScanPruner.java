@@ -170,6 +170,7 @@ public final class ScanPruner {
     }
     boolean isWhole = selection.isWhole() && count(listing) == selection.count();
     listing = selected;
+    hasRanges |= selection.hasRanges();
     if (isWhole) {
       return false;
     }

@@ -231,21 +231,24 @@ public final class PruningAnswer {
    * @param schema the partition columns of the listing
    */
   public FileFacts facts(Seq<PartitionDirectory> directories, StructType schema) {
-    int[] positionsOfLeft = snapshot == null ? null : bits.positionsOfLeft(snapshot.count());
-    if (positionsOfLeft == null) {
+    AnswerRanges units = snapshot == null ? null : bits.units(snapshot.count());
+    if (units == null) {
       return null;
     }
-    FileFacts facts = new FileFacts(directories, bits, positionsOfLeft);
-    int[] known = lastFilter == null ? null : lastFilter.keptOrdinals();
-    if (known != null && known.length == facts.count()) {
-      facts.setAll(known);
-      return facts;
+    int count = 0;
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      count += directory.files().length();
     }
-    lookUp(directories, schema, facts);
-    return facts;
+    int[] known = lastFilter == null ? null : lastFilter.keptOrdinals();
+    if (known == null || known.length != count) {
+      known = ordinals(directories, schema, count);
+    }
+    return new FileFacts(directories, bits, units, known, leastGap);
   }
 
-  private void lookUp(Seq<PartitionDirectory> directories, StructType schema, FileFacts facts) {
+  /** Returns the ordinals in the snapshot of the files of a listing. */
+  private int[] ordinals(Seq<PartitionDirectory> directories, StructType schema, int count) {
+    int[] ordinals = new int[count];
     int position = 0;
     int last = -1;
     for (PartitionDirectory directory : Scala.list(directories)) {
@@ -253,12 +256,12 @@ public final class PruningAnswer {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         int ordinal = snapshot.ordinal(file.fileStatus(), last + 1, names);
         last = ordinal;
-        if (ordinal != FileOrdinals.UNKNOWN && !isMoved(ordinal, partition)) {
-          facts.set(position, ordinal);
-        }
+        boolean isKnown = ordinal != FileOrdinals.UNKNOWN && !isMoved(ordinal, partition);
+        ordinals[position] = isKnown ? ordinal : FileOrdinals.UNKNOWN;
         position++;
       }
     }
+    return ordinals;
   }
 
   /** Returns the ordinal of a file of a listing, see {@link FileSnapshot#ordinal}. */

@@ -53,9 +53,8 @@ public final class RangedFiles {
       List<FileStatusWithMetadata> files = new ArrayList<>();
       boolean hasRanges = false;
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        boolean isRanged = file.metadata().contains(RANGES);
-        hasRanges |= isRanged;
-        files.add(isRanged ? without(file) : file);
+        hasRanges |= isRanged(file);
+        files.add(isRanged(file) ? without(file) : file);
       }
       Seq<FileStatusWithMetadata> kept = (Seq<FileStatusWithMetadata>) Scala.seq(files);
       whole.add(hasRanges ? new PartitionDirectory(directory.values(), kept) : directory);
@@ -121,6 +120,16 @@ public final class RangedFiles {
       bytes += ranges[i];
     }
     return bytes;
+  }
+
+  /** Returns whether a query reads only ranges of a file of a listing. */
+  public static boolean isRanged(FileStatusWithMetadata file) {
+    return file.metadata().contains(RANGES);
+  }
+
+  /** Returns a text that is equal for equal ranges of a file of a listing. */
+  public static String text(FileStatusWithMetadata file) {
+    return isRanged(file) ? Arrays.toString((long[]) file.metadata().get(RANGES).get()) : "";
   }
 
   /** Returns whether a task reads only ranges of a file. */
