@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from xskip.api.predicates import check_predicate, resolving
+from xskip.engine.decision import ScanTrace
 from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
 from xskip.indexing.source import Source
 from xskip.metadatastore.commit import find_live
@@ -21,6 +22,7 @@ from xskip.settings import PLACES
 from xskip.spark.collect.arrow_schema import arrow_schema
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
+from xskip.spark.query.scan_files import ranges_in
 from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
@@ -58,12 +60,15 @@ def select_files(
             "a literal does not fit the type of its column", where=str(predicate), found=error.found
         ) from error
     kept = kept.take(pc.sort_indices(kept.names))
-    unused, problem = _unused(engine, source, before) if has_index else ((), "the dataset has no index")
+    trace = _trace(engine, source, before) if has_index else None
+    unused = () if trace is None else unused_texts(trace.result)
+    problem = "the dataset has no index" if not has_index else "" if trace is None else trace.problem
+    ranges = None if trace is None else ranges_in(trace.evidence, kept)
     scan = ScanSource(
         source.location.listed_root, source.read_profile.format, partial(arrow_schema, source.df.schema),
         listed.partitions_of(kept), options=options, spark_schema=lambda: source.df.schema,
     )  # fmt: skip
-    return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem)
+    return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem, ranges)
 
 
 def _has_index(source: Source) -> bool:
@@ -73,10 +78,7 @@ def _has_index(source: Source) -> bool:
         return True
 
 
-def _unused(engine: SparkEngine, source: Source, before: int) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Return the parts of the predicate that the scan could not use, and why it did not use the index."""
+def _trace(engine: SparkEngine, source: Source, before: int) -> ScanTrace | None:
+    """Return the trace of the decision about the files."""
     scans = [scan for scan in engine.hook.queries.scans_after(before) if scan.root == source.root]
-    trace = engine.trace(scans[-1].id) if scans else None
-    if trace is None:
-        return (), ""
-    return unused_texts(trace.result), trace.problem
+    return engine.trace(scans[-1].id) if scans else None

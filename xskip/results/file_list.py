@@ -12,6 +12,7 @@ import pyarrow as pa
 from xskip.errors import ArgumentError, did_you_mean, or_none, shown
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.paths import check_path
+from xskip.results.read_ranges import bytes_of, ranges_of
 from xskip.results.render import count_text, part_of_bytes, text_table
 from xskip.results.result_view import ResultView, ShownResult, TableView
 from xskip.results.scan_source import ScanSource
@@ -49,6 +50,10 @@ class FileList(ShownResult):
         The parts of the predicate that the index could not use, each with the reason.
     problem : str
         The reason why the index was not used at all; empty if the index was used.
+    ranges : pyarrow.Array or None
+        For each file the ranges of bytes that the query must read, a list of structs with ``start`` and ``length``
+        (int64), or null for the whole file; None if the query must read all files whole. Avro blocks belong to the
+        range in which the marker before them begins, and row groups of Parquet to the range with their middle.
     """
 
     files: DataFiles
@@ -57,6 +62,7 @@ class FileList(ShownResult):
     source: ScanSource = field(repr=False)
     unused: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    ranges: pa.Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -102,7 +108,8 @@ class FileList(ShownResult):
         """Return the files as a dataset of pyarrow, which opens a file only in a scan.
 
         The schema is that of the whole dataset, with the partition columns, also if no file is left. Files without one
-        of the columns have nulls there. A scan finds columns by exact names.
+        of the columns have nulls there. A scan finds columns by exact names. Of a Parquet file with ranges, whose
+        footer is read at once, a scan reads only the row groups in the ranges.
 
         Returns
         -------
@@ -114,7 +121,7 @@ class FileList(ShownResult):
         DatasetError
             If pyarrow does not read files of this format, or a column has a type without an equivalent in Arrow.
         """
-        return self.source.dataset(self.files.names)
+        return self.source.dataset(self.files.names, self.ranges)
 
     def to_polars(self) -> pl.LazyFrame:
         """Return the files as a lazy frame of Polars, which reads them when it is collected; requires polars.
@@ -133,7 +140,7 @@ class FileList(ShownResult):
         """
         from xskip.results.polars_scan import scan_polars
 
-        return scan_polars(self.source, self.files.names)
+        return scan_polars(self.source, self.files.names, self.ranges)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """Return the files as a relation of DuckDB, which reads them when it runs; requires duckdb.
@@ -239,8 +246,12 @@ class FileList(ShownResult):
     def to_json(self) -> Mapping[str, Any]:
         """Return the list as an object that the module ``json`` can write."""
         rows = self.listing().to_pylist()
+        files = [{**row, "modified": row["modified"].isoformat(timespec="milliseconds")} for row in rows]
+        for i in range(len(self) if self.ranges is not None else 0):
+            ranges = ranges_of(self.ranges, i)
+            files[i] |= {} if ranges is None else {"ranges": ranges}
         return {
-            "files": [{**row, "modified": row["modified"].isoformat(timespec="milliseconds")} for row in rows],
+            "files": files,
             "total": self.total,
             "total_bytes": self.total_bytes,
             "unused": [{"predicate": predicate, "reason": reason} for predicate, reason in self.unused],
@@ -248,7 +259,7 @@ class FileList(ShownResult):
         }
 
     def _summary(self) -> str:
-        size = part_of_bytes(self.files.total_bytes, self.total_bytes)
+        size = part_of_bytes(bytes_of(self.files.sizes, self.ranges), self.total_bytes)
         return f"{len(self):,} of {count_text(self.total, 'files')}, {size}"
 
     def _remarks(self) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xskip.avro_container import blocks_in
 from xskip.errors import DatasetError
+from xskip.results.read_ranges import ranges_of
 from xskip.results.scan_source import ScanSource, engine_module
 
 if TYPE_CHECKING:
@@ -18,15 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["avro_schema", "scan_polars"]
 
 
-def scan_polars(source: ScanSource, names: pa.Array) -> pl.LazyFrame:
-    """Return files as a lazy frame of Polars; ``names`` are in the order of the partition values."""
+def scan_polars(source: ScanSource, names: pa.Array, ranges: pa.Array | None = None) -> pl.LazyFrame:
+    """Return files as a lazy frame of Polars; ``names`` are in the order of the partition values.
+
+    ``ranges`` are those of :class:`~xskip.results.file_list.FileList`.
+    """
     polars: Any = engine_module("polars")
     if source.format != "avro":
-        frame: pl.LazyFrame = polars.scan_pyarrow_dataset(source.dataset(names))
+        frame: pl.LazyFrame = polars.scan_pyarrow_dataset(source.dataset(names, ranges))
         return frame
     from polars.io.plugins import register_io_source
 
-    scan = _AvroScan(source, names, dict(polars.from_arrow(source.schema().empty_table()).schema))
+    scan = _AvroScan(source, names, dict(polars.from_arrow(source.schema().empty_table()).schema), ranges)
     return register_io_source(scan.frames, schema=scan.schema)
 
 
@@ -43,6 +48,7 @@ class _AvroScan:
     source: ScanSource
     names: pa.Array
     schema: dict[str, pl.DataType]
+    ranges: pa.Array | None
 
     def frames(
         self,
@@ -67,7 +73,7 @@ class _AvroScan:
         """Return the rows of a file with the columns and types of the schema."""
         import polars as pl
 
-        read = _read_avro(self.source, self.names, row)
+        read = _read_avro(self.source, self.names, row, ranges_of(self.ranges, row))
         columns = []
         for name, kind in self.schema.items():
             partition = self.source.partitions.get(name)
@@ -83,14 +89,18 @@ class _AvroScan:
         return read.with_columns(columns).select(list(self.schema)) if len(read) else pl.DataFrame(schema=self.schema)
 
 
-def _read_avro(source: ScanSource, names: pa.Array, row: int) -> pl.DataFrame:
+def _read_avro(
+    source: ScanSource, names: pa.Array, row: int, ranges: Sequence[tuple[int, int]] | None = None
+) -> pl.DataFrame:
     import polars as pl
 
     filesystem, (path,) = source.located(names.slice(row, 1))
     try:
         with filesystem.open_input_file(path) as file:
-            return pl.read_avro(BytesIO(file.read()))
-    except pl.exceptions.PolarsError as error:
+            if ranges is None:
+                return pl.read_avro(BytesIO(file.read()))
+            return pl.read_avro(BytesIO(blocks_in(lambda start, size: file.read_at(size, start), file.size(), ranges)))
+    except (pl.exceptions.PolarsError, DatasetError, ValueError, LookupError) as error:
         raise DatasetError(
             "Polars cannot read an Avro file", where=names[row].as_py(), found=str(error)[:300],
             hint="read the dataset with Spark",

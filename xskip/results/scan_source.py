@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from xskip.errors import DatasetError
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import PartitionColumn
+from xskip.results.read_ranges import ranges_of, row_groups_in
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -67,17 +68,30 @@ class ScanSource:
         own = table_identifier(self.root).rstrip("/")  # that of a bucket is only a slash
         return filesystem, [root.rstrip("/") + name.removeprefix(own) for name in names.to_pylist()]
 
-    def dataset(self, names: pa.Array) -> pyarrow.dataset.Dataset:
-        """Return files as a dataset of pyarrow; ``names`` are in the order of the partition values."""
+    def dataset(self, names: pa.Array, ranges: pa.Array | None = None) -> pyarrow.dataset.Dataset:
+        """Return files as a dataset of pyarrow; ``names`` are in the order of the partition values.
+
+        ``ranges`` are those of :class:`~xskip.results.file_list.FileList`.
+        """
         from pyarrow.dataset import FileSystemDataset
 
         file_format = self._file_format()
         filesystem, paths = self.located(names)
         schema = self.schema()
         conditions = self._conditions(schema, len(paths))
-        return FileSystemDataset.from_paths(
-            paths, schema=schema, format=file_format, filesystem=filesystem, partitions=conditions
-        )
+        if ranges is None or self.format != "parquet":
+            return FileSystemDataset.from_paths(
+                paths, schema=schema, format=file_format, filesystem=filesystem, partitions=conditions
+            )
+        fragments = []
+        for row, (path, condition) in enumerate(zip(paths, conditions, strict=True)):
+            fragment = file_format.make_fragment(path, filesystem, condition)
+            found = ranges_of(ranges, row)
+            if found is not None:
+                groups = row_groups_in(fragment.metadata, found)
+                fragment = fragment.subset(row_group_ids=groups) if groups else None
+            fragments += [] if fragment is None else [fragment]
+        return FileSystemDataset(fragments, schema, file_format, filesystem)
 
     def schema_of(self, names: pa.Array) -> pa.Schema:
         """Return the schema of a file, without partition columns."""

@@ -16,7 +16,7 @@ from xskip.standalone.arrow_filter import skipped_by_expression
 from xskip.standalone.arrow_nodes import NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
 from xskip.standalone.columns import Columns
-from xskip.standalone.selection import StandaloneSelection, Unused, recorded_column
+from xskip.standalone.selection import Pruned, StandaloneSelection, recorded_column
 
 __all__ = ["ArrowPredicate"]
 
@@ -47,24 +47,26 @@ class ArrowPredicate:
         """Return False: Spark takes no expressions of pyarrow."""
         return False
 
-    def skipped(self, selection: StandaloneSelection) -> tuple[Mask, Unused]:
+    def skipped(self, selection: StandaloneSelection) -> Pruned:
         """Return the indexed files without a matching row, and the parts of the predicate that were not used."""
         columns, text = selection.columns, str(self.expression)
-        skip: Mask = np.zeros(columns.snapshot.rows, np.bool_)
+        nothing: Mask = np.zeros(columns.snapshot.rows, np.bool_)
         schema = columns.schema
         if schema is None:
-            return skip, ((text, OtherReason(f"the schema of the dataset is not known: {columns.problem}")),)
-        unused: Unused = ((text, OtherReason(self.problem)),)
+            reason = OtherReason(f"the schema of the dataset is not known: {columns.problem}")
+            return Pruned(nothing, ((text, reason),))
+        found = Pruned(nothing, ((text, OtherReason(self.problem)),))
         if self.tree is not None:
             recorded = partial(_recorded, selection.catalog, columns.doubted)
             partitions = frozenset(columns.snapshot.partitions)
             maker = NodeMaker(schema, recorded, partitions, case_sensitive=columns.case_sensitive)
-            skip, unused = selection.skipped(maker.node(self.tree), tuple)
+            found = selection.skipped(maker.node(self.tree), tuple)
         # pyarrow takes x < NaN for TRUE of a file whose bounds it knows, and FALSE of each row, so that it rules out
         # files with rows for which ~(x < NaN) is TRUE.
-        if unused and not self._may_have_nan:
-            skip = skip | self._skipped_by_pyarrow(selection)
-        return skip, tuple(pair for pair in unused if pair[1] is not Cause.IN_PARTITIONS)
+        unused = tuple(pair for pair in found.unused if pair[1] is not Cause.IN_PARTITIONS)
+        by_pyarrow = bool(found.unused) and not self._may_have_nan
+        skip = found.skip | self._skipped_by_pyarrow(selection) if by_pyarrow else found.skip
+        return Pruned(skip, unused, found.selection)
 
     @property
     def _may_have_nan(self) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import Mask
 from xskip.errors import PredicateError
 from xskip.hints import Call, Words
 from xskip.metadata.data_files import compare_files, join_ids
@@ -23,7 +22,7 @@ from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
-from xskip.standalone.selection import Predicate, SqlPredicate, StandaloneSelection, Unused
+from xskip.standalone.selection import Predicate, Pruned, SqlPredicate, StandaloneSelection
 from xskip.standalone.spark_reading import KNOWN_FORMATS, problem_in_spark
 from xskip.standalone.store import Store, list_data
 
@@ -56,25 +55,24 @@ class FileChoice:
         wanted.check(columns)
         profile = _profile(snapshot, fmt)
         problem = _problem(snapshot, location, profile)
-        skip: Mask = np.zeros(snapshot.rows, np.bool_)
-        unused: Unused = ()
-        is_exact = False
+        selection = StandaloneSelection(columns, profile, time_zone)
+        pruned, is_exact = Pruned(np.zeros(snapshot.rows, np.bool_), ()), False
         if not problem:
-            selection = StandaloneSelection(columns, profile, time_zone)
-            skip, unused = wanted.skipped(selection)
-            is_exact = not unused and wanted.is_exact(selection) and problem_in_spark(snapshot, location) == ""
+            pruned = wanted.skipped(selection)
+            is_exact = not pruned.unused and wanted.is_exact(selection) and problem_in_spark(snapshot, location) == ""
         fresh, _ = compare_files(listed, snapshot.load(()).files)
         # Spark rules out files that the index does not know by partition values, and by filters that are never TRUE
-        return FileChoice(_kept(columns, skip, unused, problem), not is_exact, len(fresh) > 0)
+        return FileChoice(_kept(selection, pruned, problem), not is_exact, len(fresh) > 0)
 
 
-def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileList:
+def _kept(selection: StandaloneSelection, pruned: Pruned, problem: str) -> FileList:
+    columns = selection.columns
     store, fmt, listed, snapshot = columns.store, columns.format, columns.listed, columns.snapshot
     known = snapshot.load(snapshot.partition_keys)
     fresh, _ = compare_files(listed, known.files)
     keep = np.zeros(len(listed), np.bool_)
     keep[fresh] = True
-    needed = known.files.take(pa.array(np.flatnonzero(~skip)))
+    needed = known.files.take(pa.array(np.flatnonzero(~pruned.skip)))
     ids = join_ids(needed.names, needed.modified)
     keep |= pc.is_in(join_ids(listed.names, listed.modified), ids).to_numpy(zero_copy_only=False)
     kept = listed.take(pa.array(np.flatnonzero(keep)))
@@ -87,8 +85,9 @@ def _kept(columns: Columns, skip: Mask, unused: Unused, problem: str) -> FileLis
         store.prefix,
         spark_schema=partial(spark_schema, store, fmt, listed, snapshot),
     )
-    reasons = tuple((text, str(reason)) for text, reason in unused)
-    return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem)
+    reasons = tuple((text, str(reason)) for text, reason in pruned.unused)
+    ranges = selection.ranges(pruned, kept)
+    return FileList(kept, len(listed), listed.total_bytes, source, reasons, problem, ranges)
 
 
 def _predicate(predicate: object) -> Predicate:

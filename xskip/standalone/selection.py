@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import pyarrow as pa
+
 from xskip.clauses.clause import Mask
+from xskip.engine.decision import Evidence
+from xskip.engine.ports import NoFunctions
+from xskip.engine.scan_units import ScanParts
 from xskip.engine.selection import Selection, index_catalog, select
 from xskip.expressions.condition_reasons import Reason
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Unknown
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.pruning.clause_translation import IndexCatalog
 from xskip.standalone.columns import Columns, mentions_in
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import Node, parse
 
-__all__ = ["Predicate", "SqlPredicate", "StandaloneSelection", "Unused", "recorded_column"]
+__all__ = ["Predicate", "Pruned", "SqlPredicate", "StandaloneSelection", "Unused", "recorded_column"]
 
 #: The types whose comparisons with literals are the same in all engines.
 _EXACT = frozenset(["boolean", "tinyint", "smallint", "int", "bigint", "decimal", "string", "date"])
 #: The parts of a predicate that were not used, each with the reason.
 Unused = tuple[tuple[str, Reason], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pruned:
+    """The indexed files without a matching row."""
+
+    skip: Mask
+    #: The parts of the predicate that were not used.
+    unused: Unused
+    #: The clauses that rule out files; None if there are none.
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +59,28 @@ class StandaloneSelection:
         """Return the usable indexes."""
         return index_catalog(self.columns.snapshot, self.profile, case_sensitive=self.columns.case_sensitive)
 
-    def skipped(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
+    def skipped(self, node: Node, names: Callable[[], tuple[str, ...]]) -> Pruned:
         """Return the indexed files without a matching row, and the parts that were not used.
 
         ``names`` returns the columns that an unknown name can mean.
         """
         catalog = self.catalog
         resolver = Resolver(partial(recorded_column, catalog), self.time_zone, names)
-        result = select(Selection.of(resolver.resolve(node), catalog), self.columns.snapshot, self.profile)
+        selection = Selection.of(resolver.resolve(node), catalog)
+        result = select(selection, self.columns.snapshot, self.profile)
         # the resolver has reported the unknown parts by the words of the user
         left = (part for part in result.unused if not any(isinstance(each, Unknown) for each in part.subjects))
-        return result.skip, (*resolver.unused, *dict.fromkeys((part.text(), part.reason) for part in left))
+        unused = (*resolver.unused, *dict.fromkeys((part.text(), part.reason) for part in left))
+        return Pruned(result.skip, unused, selection)
+
+    def ranges(self, pruned: Pruned, files: DataFiles) -> pa.Array | None:
+        """Return the ranges of listed files that can hold matching rows; None if all files are to be read whole."""
+        if pruned.selection is None:
+            return None
+        snapshot = self.columns.snapshot
+        evidence = Evidence(pruned.selection, weakref.ref(snapshot), self.profile, NoFunctions())
+        parts = ScanParts.of(evidence, snapshot, pruned.skip)
+        return None if parts is None else parts.ranges_of(files)
 
 
 class Predicate(Protocol):
@@ -60,7 +89,7 @@ class Predicate(Protocol):
     def check(self, columns: Columns) -> None:
         """Raise an error if the predicate names a column that the dataset does not have."""
 
-    def skipped(self, selection: StandaloneSelection) -> tuple[Mask, Unused]:
+    def skipped(self, selection: StandaloneSelection) -> Pruned:
         """Return the indexed files without a matching row, and the parts of the predicate that were not used."""
 
     def is_exact(self, selection: StandaloneSelection) -> bool:
@@ -83,7 +112,7 @@ class SqlPredicate:
         """Raise an error if the predicate names a column that the dataset does not have."""
         columns.check_sql(self.text, self.node)
 
-    def skipped(self, selection: StandaloneSelection) -> tuple[Mask, Unused]:
+    def skipped(self, selection: StandaloneSelection) -> Pruned:
         """Return the indexed files without a matching row, and the parts of the predicate that were not used."""
         return selection.skipped(self.node, lambda: selection.columns.unchecked)
 

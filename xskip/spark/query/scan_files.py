@@ -15,10 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.clauses.clause import Undetermined, leaves
 from xskip.engine.decision import Evidence, ScanTrace
+from xskip.engine.scan_units import ScanParts
 from xskip.expressions.condition_reasons import Cause
 from xskip.expressions.intervals import Interval, interval_of
 from xskip.indexes.file_bounds import bounded_type, bounds_of_files
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionKey, Requirement
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.protocol.scan_records import ScanRecord
@@ -31,7 +34,7 @@ from xskip.spark.bridge.queries import ListedFiles, QueryCalls
 from xskip.types.datatypes import arrow_type
 from xskip.types.masks import to_mask
 
-__all__ = ["ScanFiles", "ScanListing"]
+__all__ = ["ScanFiles", "ScanListing", "ranges_in"]
 
 _SKIPPED, _MATCHED, _UNDECIDED, _UNINDEXED = range(len(CLASSES))
 #: Guards the results of evaluators, which belong to one thread at a time.
@@ -73,6 +76,25 @@ class ScanListing:
         """Return the picture of the files along a column, or the reason why there is none."""
         found = self.files()
         return found if isinstance(found, str) else found.picture(has_values=has_values)
+
+
+def ranges_in(evidence: Evidence | None, files: DataFiles) -> pa.Array | None:
+    """Return the ranges of files that can hold matching rows, for a list of files; None if all are to be read whole.
+
+    Nothing is known of a clause whose functions Spark evaluates, because the request is over, and of one with partition
+    values, because Spark can list a file with others than the index.
+    """
+    snapshot = None if evidence is None else evidence.snapshot()
+    if evidence is None or snapshot is None:
+        return None
+    clause = evidence.selection.clause
+    needed = evidence.selection.needed
+    has_functions = any(not isinstance(leaf, Undetermined) and leaf.asks_spark for leaf in leaves(clause))
+    if has_functions or any(isinstance(need, PartitionKey) for need in needed):
+        return None
+    table = snapshot.load_proven(needed, evidence.profile)
+    parts = ScanParts.of(evidence, snapshot, prune(clause, table).skip)
+    return None if parts is None else parts.ranges_of(files)
 
 
 class ScanFiles:
