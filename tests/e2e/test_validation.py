@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 import xskip
 import xskip.indexing.builder
-from tests.falsified import falsify
+from tests.e2e.parts import PART, indexed, read, read_bytes, rows, write
+from tests.falsified import falsify, falsify_tables
 from tests.filters import made as filter_of
 from tests.helpers import given_away, index, kept, metadata, rows_of, write_once
 from xskip import (
@@ -33,7 +37,9 @@ from xskip import (
     ValueList,
 )
 from xskip.errors import IndexDefinitionError
-from xskip.metadata.table import IndexKey
+from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.file_parts import FileParts
+from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.commit import publish
 from xskip.spark.collect.parquet_footers import FooterStatistics
 
@@ -174,12 +180,13 @@ def test_new_metadata_of_every_type_are_true(spark: SparkSession, tmp_path: Path
 
 def test_footers_are_not_trusted(spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-VA-1] [PRU-VA-4] Wrong bounds of a footer are found, and the repair reads the rows."""
-    from xskip.spark.collect import collector
+    from xskip.spark.collect import footer_results
 
-    monkeypatch.setattr(collector, "_footer_statistics", lambda *_: FooterStatistics([(5, 6)], 1, [0]))
+    monkeypatch.setattr(footer_results, "footer_statistics", lambda *_: FooterStatistics([(5, 6)], 1, [0]))
     made = index(spark, path, [MinMax("x")])
-    assert {Path(name).stem for name in made.validate().files_with_errors} == {"a", "b"}
-    assert {Path(name).stem for name in made.repair().repaired} == {"a", "b"}
+    # the bounds are true of a file without values, but not the number of NULLs
+    assert {Path(name).stem for name in made.validate().files_with_errors} == {"a", "b", "c"}
+    assert {Path(name).stem for name in made.repair().repaired} == {"a", "b", "c"}
     monkeypatch.undo()
     assert made.validate().wrong == ()
     assert kept(spark, path, "x = 30") == {"b"}
@@ -253,3 +260,60 @@ def test_metadata_of_another_program(spark: SparkSession, path: str) -> None:
     given_away(spark, made, [metadata(made)])
     with pytest.raises(IndexDefinitionError, match=r"another program has collected.*refresh\(\)"):
         made.validate()
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+@pytest.mark.parametrize("wrong", ["", "values", "rows"])
+@pytest.mark.usefixtures("small_parts")
+def test_parts(spark: SparkSession, tmp_path: Path, fmt: str, wrong: str) -> None:
+    """[PRU-VA-5] Parts that are not those of their rows are found, and repaired."""
+    place = write(rows(spark), str(tmp_path / "t"), fmt)
+    made = indexed(spark, place, fmt)
+
+    def changed(table: MetadataTable) -> MetadataTable:
+        parts = table.parts
+        assert parts is not None
+        if wrong == "rows":
+            return replace(table, parts=FileParts(_moved(parts.ranges), parts.values))
+        return replace(table, parts=FileParts(parts.ranges, {k: _turned(each) for k, each in parts.values.items()}))
+
+    if wrong:
+        falsify_tables(spark, made, changed)
+    found = made.validate()
+    assert len(found.files_with_errors) == (2 if wrong else 0)
+    texts = {each.index for each in found.wrong}
+    assert any("part at byte" in text for text in texts) is bool(wrong)
+    assert any(text.startswith("minmax(ts), part at byte") for text in texts) is (wrong == "values"), texts
+    assert not made.repair().left
+    assert made.validate().wrong == ()
+    assert read_bytes(read(spark, place, fmt).filter("ts = 5")) < 2 * PART
+
+
+def _turned(lists: pa.Array) -> pa.Array:
+    """Return lists with their values in the opposite order."""
+    return pa.array([None if each is None else each[::-1] for each in lists.to_pylist()], lists.type)
+
+
+def _moved(ranges: pa.Array) -> pa.Array:
+    """Return ranges of which the first has a row of the last."""
+    lists = ranges.to_pylist()
+    for each in lists:
+        each[0]["rows"] += 1
+        each[-1]["rows"] -= 1
+    return pa.array(lists, ranges.type)
+
+
+def test_counts(spark: SparkSession, path: str) -> None:
+    """[PRU-VA-5] Wrong numbers of rows and NULLs."""
+    made = index(spark, path, [ValueList("x")])
+
+    def changed(table: MetadataTable) -> MetadataTable:
+        counts = table.counts
+        assert counts is not None
+        more = {name: pc.add(each, 1) for name, each in counts.nulls.items()}
+        return replace(table, counts=FileCounts(pc.add(counts.rows, 2), more))
+
+    falsify_tables(spark, made, changed)
+    assert {each.index for each in made.validate().wrong} == {"number of rows", "number of NULLs of x"}
+    assert not made.repair().left
+    assert made.validate().wrong == ()

@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    1    collect every index again, for all files or for a random sample
+    1    collect every index again, for all files or for a random sample, and their parts at the recorded borders
     2    where the comparison cannot decide, collect exact values of these files
 """
 
@@ -22,11 +22,13 @@ from xskip.indexes import Index, MinMax
 from xskip.indexes.omissions import differ
 from xskip.indexing.build_plan import plan, plan_existing
 from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.part_validation import WrongParts, borders_of_parts
 from xskip.indexing.source import Source, check_reading, require_collected
 from xskip.metadata.data_files import compare_files, count_changed
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.results.validation import ValidationResult, WrongStatistics
 from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.part_layout import Borders
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
 
@@ -73,7 +75,11 @@ class Validation:
         on_rows = self._on_rows(planned)
         distinct = tuple({each.definition.key: each for each in on_rows.values()}.values())
         for table, chosen in self._chunks(stored, listed):
-            actual = self._collect(listed, distinct, chosen)
+            borders = borders_of_parts(table.parts, chosen, listed.sizes)
+            actual = self._collect(listed, distinct, chosen, borders)
+            yield from _wrong_counts(table, actual)
+            if actual.parts is not None:
+                yield from WrongParts(table, actual.parts, _omitted, _text).found(planned)
             for each in planned:
                 values = actual.indexes[on_rows[each.definition.key].definition.key].values
                 found = _omitted(each.index, table.indexes[each.definition.key].values, values)
@@ -95,10 +101,12 @@ class Validation:
             yield stored.take(pa.array(np.arange(start, start + len(chunk)))), chunk
             start += len(chunk)
 
-    def _collect(self, listed: ListedFiles, planned: Sequence[PlannedIndex], chosen: Rows) -> MetadataTable:
+    def _collect(
+        self, listed: ListedFiles, planned: Sequence[PlannedIndex], chosen: Rows, borders: Borders
+    ) -> MetadataTable:
         """Collect statistics from rows, never from footers or from other claims."""
         collector = collector_of(self.engine, self.source, listed, tuple(planned))
-        return collect(replace(collector, footers=False, claims=None), chosen)
+        return collect(replace(collector, footers=False, claims=None, borders=borders), chosen)
 
     def _decided(
         self, planned: PlannedIndex, table: MetadataTable, listed: ListedFiles, chosen: Rows, found: pa.BooleanArray
@@ -110,7 +118,7 @@ class Validation:
             return found
         some = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
         (better,) = plan(self.source, [exact])
-        actual = self._collect(listed, (better,), chosen[some]).indexes[better.definition.key].values
+        actual = self._collect(listed, (better,), chosen[some], Borders()).indexes[better.definition.key].values
         again = _omitted(planned.index, table.indexes[planned.definition.key].values.take(pa.array(some)), actual)
         merged: list[bool | None] = found.to_pylist()
         for row, verdict in zip(some.tolist(), again.to_pylist(), strict=True):
@@ -147,6 +155,19 @@ def _contradictions(
             if claimed == rows:
                 rows += f", {_difference(stored[row].as_py(), actual[row].as_py())}"
             yield WrongStatistics(name, str(planned.definition), claimed, rows, is_certain=verdict is True)
+
+
+def _wrong_counts(table: MetadataTable, actual: MetadataTable) -> Iterator[WrongStatistics]:
+    """Yield the numbers of rows and NULLs that the rows contradict."""
+    if table.counts is None or actual.counts is None:
+        return
+    claimed = {"rows": table.counts.rows, **{f"NULLs of {name}": each for name, each in table.counts.nulls.items()}}
+    found = {"rows": actual.counts.rows, **{f"NULLs of {name}": each for name, each in actual.counts.nulls.items()}}
+    for what in [each for each in claimed if each in found]:
+        differ_in = pc.not_equal(claimed[what], found[what]).fill_null(False)
+        for row in np.flatnonzero(differ_in.to_numpy(zero_copy_only=False)).tolist():
+            name = table.files.names[row].as_py()
+            yield WrongStatistics(name, f"number of {what}", str(claimed[what][row]), str(found[what][row]))
 
 
 def _difference(claimed: Any, actual: Any) -> str:

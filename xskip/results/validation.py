@@ -22,7 +22,7 @@ class WrongStatistics:
     path : str
         The path of the file, without scheme and authority.
     index : str
-        The index.
+        The index, and the part of the file if the statistics are those of a part; or the number that is wrong.
     claimed : str
         What the metadata state: bounds or counts, or the size of a list or filter.
     actual : str
