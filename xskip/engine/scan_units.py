@@ -25,6 +25,8 @@ from xskip.metadata.table import IndexKey, MetadataTable, PartitionKey, Requirem
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.time_zones import in_every_zone
 from xskip.protocol.answer import Answer
+from xskip.pruning.complement import complement_clause
+from xskip.pruning.prune import requirements
 from xskip.results.read_ranges import RANGES
 from xskip.types.masks import from_mask
 
@@ -34,6 +36,8 @@ __all__ = ["FileRanges", "ScanParts", "ScanUnits"]
 _WHOLE = -1
 #: The most units of a scan: of more, the rewrites of plans get facts about whole files.
 _MAX_UNITS = 20_000
+#: The parts above which it is worthwhile to find out first which files match wholly.
+_MANY_PARTS = 50_000
 _Int64s = npt.NDArray[np.int64]
 _Files = TypeVar("_Files", MetadataTable, FileCounts)
 
@@ -68,7 +72,7 @@ class ScanParts:
     files: DataFiles
     #: The positions in the snapshot of the files that are left.
     left: _Int64s
-    #: The positions in ``left`` of the files that have parts.
+    #: The positions in ``left`` of the files that have parts; those that match wholly can be missing.
     divided: _Int64s
     #: The parts of these files, with the values of the indexes that the filters need.
     parts: FileParts
@@ -85,10 +89,14 @@ class ScanParts:
         divided = np.flatnonzero(parts.counts[left] > 0)
         if not len(divided):
             return None
-        chosen = pa.array(left[divided])
-        known = parts.take(chosen)
+        chosen = left[divided]
+        if parts.counts[chosen].sum() > _MANY_PARTS:
+            # no part of a file that matches wholly can be ruled out
+            cut = ~_match_wholly(evidence, snapshot, chosen)
+            divided, chosen = divided[cut], chosen[cut]
+        known = parts.take(pa.array(chosen))
         table = snapshot.load(evidence.selection.needed)
-        by_part = _proven(_by_part(table.take(chosen), known), snapshot, evidence.profile)
+        by_part = _proven(_by_part(table.take(pa.array(chosen)), known), snapshot, evidence.profile)
         pruned = prune_with_functions(evidence.selection.clause, by_part, evidence.functions)
         return ScanParts(table.files, left, divided, known, pruned.skip)
 
@@ -233,6 +241,14 @@ class ScanUnits:
         return _taken(self.snapshot.counts(), self.left).plausible()
 
 
+def _match_wholly(evidence: Evidence, snapshot: Snapshot, files: _Int64s) -> Mask:
+    """Return which files certainly match the filters of a scan wholly."""
+    clause = complement_clause(evidence.selection.predicate, evidence.selection.catalog)
+    units = ScanUnits(snapshot, evidence.profile, pa.array(files))
+    table = replace(units.load(requirements(clause)), counts=units.counts())
+    return prune_with_functions(clause, table, evidence.functions).skip
+
+
 def _taken(files: _Files, left: pa.Array | None) -> _Files:
     return files if left is None else files.take(left)
 
@@ -267,7 +283,11 @@ def _values(of_files: pa.Array, of: _Int64s, parts: FileParts, key: IndexKey) ->
     has_values = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False)) & (parts.counts > 0)
     is_part = has_values[of]
     # lists of files without parts have no values, so that those that are there are the values of parts in order
-    flat = pc.if_else(pa.array(has_values), lists, pa.scalar(None, lists.type)).flatten()
+    if not has_values.all():
+        lists = pc.if_else(pa.array(has_values), lists, pa.scalar(None, lists.type))
+    flat = lists.flatten()
+    if is_part.all():
+        return flat.cast(of_files.type)
     # the values of parts come after those of files
     rows = of.copy()
     rows[is_part] = len(of_files) + np.arange(len(flat))

@@ -26,6 +26,7 @@ _NO_FUNCTIONS = NoFunctions()
 class Selection:
     """A predicate as clauses over the statistics of a snapshot."""
 
+    predicate: Predicate
     clause: Clause
     catalog: IndexCatalog
     #: The indexes and partition columns that the clause reads.
@@ -35,7 +36,7 @@ class Selection:
     def of(cls, predicate: Predicate, catalog: IndexCatalog) -> Selection:
         """Translate a predicate."""
         clause = translate(predicate, catalog)
-        return cls(clause, catalog, requirements(clause))
+        return cls(predicate, clause, catalog, requirements(clause))
 
 
 def index_catalog(

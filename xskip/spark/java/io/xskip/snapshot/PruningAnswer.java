@@ -188,10 +188,7 @@ public final class PruningAnswer {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         int ordinal = ordinals[position];
         long[] found = ordinal == FileOrdinals.UNKNOWN ? null : ranges.of(ordinal);
-        FileStatusWithMetadata kept =
-            found == null ? file : RangedFiles.with(file, found, leastGap);
-        counts.leaveOut(file.fileStatus().getLen() - RangedFiles.bytes(kept));
-        files.add(kept);
+        files.add(found == null ? file : withRanges(file, found));
         position++;
       }
       directories.add(
@@ -199,6 +196,12 @@ public final class PruningAnswer {
               directory.values(), (Seq<FileStatusWithMetadata>) Scala.seq(files)));
     }
     return (Seq<PartitionDirectory>) Scala.seq(directories);
+  }
+
+  private FileStatusWithMetadata withRanges(FileStatusWithMetadata file, long[] ranges) {
+    FileStatusWithMetadata kept = RangedFiles.with(file, ranges, leastGap);
+    counts.leaveOut(file.fileStatus().getLen() - RangedFiles.bytes(kept));
+    return kept;
   }
 
   /** Returns whether the answer has ranges of files. */
