@@ -325,7 +325,7 @@ def test_a_build_with_parts_finds_what_a_build_without_finds(spark: SparkSession
 def test_footers_have_the_bounds_of_row_groups(spark: SparkSession, tmp_path: Path, kind: str, api: str) -> None:
     """[MDS-PT-2] [MDS-PT-5] From the footer alone, the parts are those that a build from rows finds."""
     path = write(rows(spark), str(tmp_path / "t"), "parquet")
-    found = []
+    found: list[tuple[pa.Array, dict[Any, pa.Array]]] = []
     for footers in ("true", "false"):
         spark.conf.set("spark.xskip.build.footers", footers)
         kinds = [MinMax("ts"), MinMax("v"), MinMax("s")] + ([ValueList("v")] if kind != "bounds" else [])
@@ -333,6 +333,8 @@ def test_footers_have_the_bounds_of_row_groups(spark: SparkSession, tmp_path: Pa
         parts = snapshot_of(made).parts()
         assert parts is not None
         assert (parts.counts > 8).all()
+        assert made.describe().parts == parts.counts.sum()
+        assert f"parts of files  {parts.counts.sum()}" in str(made.describe())
         found.append((parts.ranges, {key: values for key, values in parts.values.items() if key[0] == "minmax"}))
         query = read(spark, path, "parquet").filter("ts BETWEEN 1000 AND 1010")
         assert (read_bytes(query) < size(path, "parquet") / 4, query.count()) == (True, 11)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from xskip.metadata.table import IndexDefinition, IndexKey
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
-from xskip.metadatastore.part_columns import part_column
+from xskip.metadatastore.part_columns import RANGES, part_column
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_status import IndexDescription, IndexInfo
 from xskip.results.index_usage import DatasetUsage, IndexUsage
@@ -46,7 +47,18 @@ def describe(
         partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
         indexes=tuple(_info(snapshot, d, s, usage.of(str(d))) for d, s in snapshot.indexes),
         scans=usage.scans,
+        parts=_parts_in(snapshot),
     )
+
+
+def _parts_in(snapshot: Snapshot) -> int | None:
+    """Return the number of parts of data files, or None if a metadata file is encrypted."""
+    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
+        return None
+    chunks = (each for file in snapshot.metadata_files for each in _chunks_of(file, RANGES))
+    starts = (each for each in chunks if each.path_in_schema.endswith(".start") and each.statistics is not None)
+    # a file without parts is a NULL among the values
+    return sum(int(each.num_values - each.statistics.null_count) for each in starts)
 
 
 def _info(snapshot: Snapshot, definition: IndexDefinition, storage: StorageType, usage: IndexUsage) -> IndexInfo:
@@ -78,7 +90,11 @@ def size_in(files: Iterable[MetadataFile], key: IndexKey) -> int:
 
 def _size_in(file: MetadataFile, column: str) -> int:
     """Return the compressed size of a column, with all its nested columns, in a metadata file."""
+    return sum(chunk.total_compressed_size for chunk in _chunks_of(file, column))
+
+
+def _chunks_of(file: MetadataFile, column: str) -> list[Any]:
+    """Return the chunks of a column, and of all its nested columns, in a metadata file."""
     groups = [file.footer.row_group(i) for i in range(file.footer.num_row_groups)]
     chunks = (group.column(j) for group in groups for j in range(group.num_columns))
-    own = (c.total_compressed_size for c in chunks if f"{c.path_in_schema}.".startswith(f"{column}."))
-    return sum(own)
+    return [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{column}.")]

@@ -92,6 +92,8 @@ class IndexDescription(KeyValueView):
     indexes : tuple of IndexInfo
     scans : int
         The number of scans in this process that asked for files to skip, since the dataset has had these indexes.
+    parts : int or None
+        The number of parts of large data files that have statistics of their own; None if the metadata are encrypted.
     """
 
     dataset: str
@@ -104,6 +106,7 @@ class IndexDescription(KeyValueView):
     partitions: tuple[str, ...]
     indexes: tuple[IndexInfo, ...]
     scans: int = 0
+    parts: int | None = 0
 
     def _general(self) -> list[tuple[str, Any]]:
         """Return what concerns all indexes."""
@@ -114,6 +117,7 @@ class IndexDescription(KeyValueView):
             ("version", self.version),
             ("commit", self.commit),
             ("files", self.files),
+            *([("parts of files", self.parts)] if self.parts else []),
             ("metadata", human_bytes(self.metadata_bytes)),
             ("partitions", ", ".join(self.partitions) or "none"),
         ]
