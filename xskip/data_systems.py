@@ -25,6 +25,8 @@ class DataSystem:
     java_folder: str = ""
     #: The class with the methods of these classes that Python and the data source call.
     java_class: str = ""
+    #: Whether the format's reader reads the Avro blocks of a range of a file, as Spark's does.
+    has_ranges: bool = False
 
     @property
     def has_files(self) -> bool:
@@ -33,7 +35,7 @@ class DataSystem:
 
 
 DATA_SYSTEMS = (
-    DataSystem("quixlake", "segments of a Quix Lake"),
+    DataSystem("quixlake", "segments of a Quix Lake", has_ranges=True),
     DataSystem(
         "questdb",
         "a table of QuestDB",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.clauses.user_classes import method_errors
+from xskip.data_systems import system_of
 from xskip.errors import CollectError
 from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
@@ -132,7 +133,10 @@ class Collector:
         files = self.listed.files.take(rows)
         claims = [self._claim(planned, files) for planned in self.indexes]
         of_rows = [planned for planned, claim in zip(self.indexes, claims, strict=True) if claim is None]
-        found = self._found(chosen, tuple(of_rows))
+        of_claims = [planned for planned, claim in zip(self.indexes, claims, strict=True) if claim is not None]
+        # claims are about whole files: the rows, if they are read, give the values of parts
+        of_parts = [each for each in of_claims if each.index.accumulators] if of_rows and self._divides(chosen) else []
+        found = self._found(chosen, (*of_rows, *of_parts))
         collected = iter(found.values)
         claimed = [next(collected) if claim is None else claim for claim in claims]
         values, counts, _ = self._settled(claimed, found.counts, chosen)
@@ -141,6 +145,18 @@ class Collector:
             for planned, column in zip(self.indexes, values, strict=True)
         }
         return MetadataTable(files, partitions, columns, counts, found.parts)
+
+    def _divides(self, chosen: npt.NDArray[np.int64]) -> bool:
+        """Return whether files can have parts."""
+        is_large = self.listed.sizes[chosen] >= self.layout.least_divided
+        return self._has_ranges and self.layout.part_bytes > 0 and bool(is_large.any())
+
+    @property
+    def _has_ranges(self) -> bool:
+        """Return whether Spark reads ranges of the files."""
+        fmt = self.read_profile.format
+        system = system_of(fmt)
+        return fmt in ("avro", "parquet") or (system is not None and system.has_ranges)
 
     def _claim(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
         with self.costs.of(planned):
@@ -219,7 +235,7 @@ class Collector:
         if self.borders is not None:
             return self.borders
         fmt = self.read_profile.format
-        if fmt not in ("avro", "parquet") or not any(p.index.accumulators for p in planned):
+        if not self._has_ranges or not any(p.index.accumulators for p in planned):
             return Borders()
         return borders_of(chosen, self.listed.sizes, self.layout, self._row_groups if fmt == "parquet" else None)
 

@@ -30,6 +30,11 @@ public final class TableFormat implements FileFormat, HookFormat, DataSourceRegi
   }
 
   @Override
+  public boolean hasRanges() {
+    return false;
+  }
+
+  @Override
   public String shortName() {
     return "questdb";
   }

@@ -55,6 +55,11 @@ public final class SegmentFormat
   }
 
   @Override
+  public boolean hasRanges() {
+    return !isDistinct; // the first message of an offset can be in another range than the others
+  }
+
+  @Override
   public Option<StructType> inferSchema(
       SparkSession session,
       scala.collection.immutable.Map<String, String> options,
@@ -74,7 +79,7 @@ public final class SegmentFormat
   @Override
   public boolean isSplitable(
       SparkSession session, scala.collection.immutable.Map<String, String> options, Path path) {
-    return !isDistinct; // the first message of an offset can be in another split than the others
+    return hasRanges();
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.xskip.catalyst.ExpressionTree;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
+import io.xskip.read.HookFormat;
 import io.xskip.read.ReadProfile;
 import io.xskip.scan.ListingPreview;
 import io.xskip.scan.ScanContext;
@@ -97,8 +98,10 @@ final class IndexedRelations {
     for (Expression condition : conditions) {
       context.addCondition(condition);
     }
-    if (!relation.bucketSpec().isEmpty()) {
-      context.setBucketed();
+    boolean isOfHook = relation.fileFormat() instanceof HookFormat;
+    if (isOfHook || !relation.bucketSpec().isEmpty()) {
+      boolean hasRanges = isOfHook && ((HookFormat) relation.fileFormat()).hasRanges();
+      context.setRanges(hasRanges && relation.bucketSpec().isEmpty());
     }
     if (context.takesRanges()) {
       SessionStrategies.addRangedScans(settings.session);

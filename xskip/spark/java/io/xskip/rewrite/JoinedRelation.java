@@ -107,8 +107,7 @@ final class JoinedRelation {
     if (isWhole && !isSource) {
       return plan;
     }
-    FileSelection.Kind kind =
-        isSource ? FileSelection.Kind.FIXED : FileSelection.Kind.COMPLETE;
+    FileSelection.Kind kind = isSource ? FileSelection.Kind.FIXED : FileSelection.Kind.COMPLETE;
     FileSelection selection = new FileSelection(NAME, question, files, left, kind);
     selection.setSources(reads);
     return chain.selectingIn(plan, selection);

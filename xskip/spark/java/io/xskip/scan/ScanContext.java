@@ -47,8 +47,8 @@ public final class ScanContext {
   private final ScanMetrics metrics = new ScanMetrics();
   private ScanPreview preview = null;
 
-  /** Whether Spark reads files by their buckets, so that tasks are not shared out anew. */
-  private boolean isBucketed = false;
+  /** Whether tasks can read ranges of the files. */
+  private boolean hasRanges;
 
   /** The expressions of the conditions. */
   private final ExpressionEvaluator evaluator;
@@ -60,11 +60,12 @@ public final class ScanContext {
     this.settings = settings;
     this.locations = locations;
     this.profile = profile;
+    hasRanges = RANGED_FORMATS.contains(profile.format());
   }
 
-  /** Notes that Spark reads files by their buckets. */
-  public void setBucketed() {
-    isBucketed = true;
+  /** Sets whether tasks can read ranges of the files: not by buckets, and by which formats. */
+  public void setRanges(boolean hasRanges) {
+    this.hasRanges = hasRanges;
   }
 
   /** Adds a condition that Spark does not pass to the scan. */
@@ -164,11 +165,7 @@ public final class ScanContext {
 
   /** Returns whether the scan can read ranges of files. */
   public boolean takesRanges() {
-    return settings.ranges
-        && !isBucketed
-        && !settings.evaluate
-        && RANGED_FORMATS.contains(profile.format())
-        && readsAllRecords();
+    return settings.ranges && hasRanges && !settings.evaluate && !profile.passesOverRecords(conf);
   }
 
   /** Returns a new evaluator that contains the expressions of the conditions. */

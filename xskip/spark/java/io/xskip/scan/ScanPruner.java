@@ -276,9 +276,10 @@ public final class ScanPruner {
     }
     answer = response.pruning();
     if (listing == null) {
-      listing =
+      Seq<PartitionDirectory> left =
           ((IndexedFileIndex) index)
               .listFiles(filters.partitionFilters, filters.dataFilters, answer);
+      listing = answer.withRanges(left, context.profile().partitionSchema());
     } else {
       listing = answer.filter(listing, context.profile().partitionSchema());
     }

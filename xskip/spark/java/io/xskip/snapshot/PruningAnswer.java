@@ -174,13 +174,25 @@ public final class PruningAnswer {
     filtered = filter.finish(counts);
     lastFilter = snapshot != null && bits.hasFacts() ? filter : null;
     AnswerRanges ranges = snapshot == null ? null : bits.ranges(snapshot.count());
-    return ranges == null ? filter.kept() : withRanges(filter.kept(), filter, ranges);
+    return ranges == null
+        ? filter.kept()
+        : withRanges(filter.kept(), filter.keptOrdinals(), ranges);
+  }
+
+  /**
+   * Returns the directories of a listing to which the answer was applied, with the ranges that the
+   * query needs of the files.
+   *
+   * @param schema the partition columns of the listing
+   */
+  public Seq<PartitionDirectory> withRanges(Seq<PartitionDirectory> left, StructType schema) {
+    AnswerRanges ranges = snapshot == null ? null : bits.ranges(snapshot.count());
+    return ranges == null ? left : withRanges(left, ordinals(left, schema, count(left)), ranges);
   }
 
   /** Returns the directories of kept files with the ranges that the query needs of the files. */
   private Seq<PartitionDirectory> withRanges(
-      Seq<PartitionDirectory> left, ListingFilter filter, AnswerRanges ranges) {
-    int[] ordinals = filter.keptOrdinals();
+      Seq<PartitionDirectory> left, int[] ordinals, AnswerRanges ranges) {
     List<PartitionDirectory> directories = new ArrayList<>();
     int position = 0;
     for (PartitionDirectory directory : Scala.list(left)) {
@@ -238,15 +250,20 @@ public final class PruningAnswer {
     if (units == null) {
       return null;
     }
-    int count = 0;
-    for (PartitionDirectory directory : Scala.list(directories)) {
-      count += directory.files().length();
-    }
+    int count = count(directories);
     int[] known = lastFilter == null ? null : lastFilter.keptOrdinals();
     if (known == null || known.length != count) {
       known = ordinals(directories, schema, count);
     }
     return new FileFacts(directories, bits, units, known, leastGap);
+  }
+
+  private static int count(Seq<PartitionDirectory> directories) {
+    int count = 0;
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      count += directory.files().length();
+    }
+    return count;
   }
 
   /** Returns the ordinals in the snapshot of the files of a listing. */
