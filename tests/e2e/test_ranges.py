@@ -8,7 +8,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fastavro
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -29,7 +31,17 @@ from tests.e2e.parts import (
     snapshot_of,
     write,
 )  # fmt: skip
-from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
+from xskip import (
+    BloomFilter,
+    Formatted,
+    GeoBox,
+    Hybrid,
+    LocalKms,
+    MinMax,
+    NullCount,
+    SkippingIndex,
+    ValueList,
+)  # fmt: skip
 from xskip.api import arguments
 from xskip.errors import ArgumentError
 
@@ -436,6 +448,60 @@ def test_row_groups_of_arrow(spark: SparkSession, tmp_path: Path, api: str) -> N
         df = read(spark, str(root), "parquet").filter(f"s = '{table['s'][i]}'")
         assert [row.a for row in df.collect()] == [i]
         assert read_bytes(df) < size(str(root), "parquet") / 4
+
+
+@pytest.mark.parametrize("writer", ["polars", "duckdb"])
+def test_row_groups_of_other_engines(spark: SparkSession, tmp_path: Path, writer: str) -> None:
+    """[MDS-PT-2] Each value of some is found, by bounds from the footer and by lists from the rows."""
+    root = tmp_path / "t"
+    root.mkdir()
+    table = pa.table({"ts": pa.array(range(20_000), pa.int64()), "v": pa.array([i % 7919 for i in range(20_000)])})
+    if writer == "polars":
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        frame.write_parquet(root / "f.parquet", row_group_size=2500)
+    else:
+        duckdb.from_arrow(table).write_parquet(str(root / "f.parquet"), row_group_size=2048)
+    path = str(root)
+    for kinds in ([MinMax("ts")], [ValueList("v"), MinMax("ts")]):
+        made = indexed(spark, path, "parquet", kinds, 1000)
+        assert (made.describe().parts or 0) > 5
+        for low in (0, 2047, 2048, 2499, 2500, 9999, 19_999):
+            df = read(spark, path, "parquet").filter(f"ts = {low}")
+            assert [(row.ts, row.v) for row in df.collect()] == [(low, low % 7919)]
+            assert read_bytes(df) < size(path, "parquet") / 2
+        made.drop()
+
+
+def test_index_types_with_parts(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-PT-5] Boxes, forms and lists that become filters, beside those of the other tests."""
+    path = write(rows(spark, tasks=1).selectExpr("*", "CAST(ts AS double) AS lon"), str(tmp_path / "t"), "avro")
+    for kind, text in [
+        (GeoBox("lon", "v"), "lon BETWEEN 100 AND 120 AND v > 3"),
+        (Formatted("s", r"word(\d+) of"), "regexp_extract(s, 'word(\\\\d+) of', 1) = '33'"),
+        (Hybrid("h"), "h = xxhash64(3210L)"),
+    ]:
+        made = indexed(spark, path, "avro", [kind])
+        df = read(spark, path, "avro").filter(text)
+        assert sorted(df.select("ts").collect()) == sorted(plain(spark, df.select("ts").collect))
+        assert 0 < read_bytes(df) < size(path, "avro") / 4, text
+        made.drop()
+
+
+def test_writes_from_ranges(spark: SparkSession, tmp_path: Path) -> None:
+    """[PLN-RG-1] A table and a directory that are written from parts have the rows of the filter."""
+    path = write(rows(spark), str(tmp_path / "t"), "parquet")
+    indexed(spark, path, "parquet")
+    read(spark, path, "parquet").createOrReplaceTempView("t")
+    spark.sql(f"CREATE TABLE made USING parquet LOCATION '{tmp_path}/made' AS SELECT * FROM t WHERE ts < 700")
+    try:
+        assert spark.table("made").count() == 700
+        spark.sql("INSERT OVERWRITE made SELECT * FROM (SELECT * FROM t WHERE ts >= 3000 LIMIT 40)")
+        assert spark.table("made").count() == 40
+        read(spark, path, "parquet").filter("ts IN (5, 3995)").write.mode("append").parquet(f"{tmp_path}/made")
+        assert spark.read.parquet(f"{tmp_path}/made").count() == 42
+    finally:
+        spark.sql("DROP TABLE made")
 
 
 def test_many_threads(spark: SparkSession, tmp_path: Path) -> None:
