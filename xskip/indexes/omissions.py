@@ -135,6 +135,8 @@ def groups_omit(stored: pa.ListArray, actual: pa.ListArray, size: int) -> pa.Boo
     >>> stored, kind = [[1, 2, 5, 9], [1, 2, 5, 9], [1, 2], None], pa.list_(pa.int32())
     >>> groups_omit(pa.array(stored, kind), pa.array([[1, 1, 5, 6], [1, 6], [4, 4], [4, 4]], kind), 2).to_pylist()
     [False, None, True, False]
+    >>> groups_omit(pa.array([[1, 2, 3, 9]], kind), pa.array([[1, 9]], kind), 2).to_pylist()
+    [False]
     """
     split = [Lists.of_groups(each, size) for each in (stored, actual)]
     if split[0] is None or split[1] is None:
@@ -157,7 +159,7 @@ def _order(side: pa.Array) -> npt.NDArray[np.int64]:
 
 def _group_omits(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> bool | None:
     """Compare the ranges or boxes of one file; the rows are the sides, and the columns the ranges or boxes."""
-    is_open = False
+    known, is_open = _joined(known) if len(known) == 2 else known, False
     for group in wanted.T:
         low, high = group[0::2, None], group[1::2, None]
         if ((known[0::2] <= low) & (known[1::2] >= high)).all(axis=0).any():
@@ -168,6 +170,17 @@ def _group_omits(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) ->
             return True
         is_open = True
     return None if is_open else False
+
+
+def _joined(ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return ranges of which those without a value in between are one, as of a file that several tasks have read."""
+    low, high = ranges[:, np.argsort(ranges[0], kind="stable")]
+    reach = np.maximum.accumulate(high)
+    begins = np.ones(len(low), np.bool_)
+    # the least number has no predecessor, but no range begins behind another one there
+    begins[1:] = (low[1:] > reach[:-1]) & (low[1:] - 1 > reach[:-1])
+    firsts = np.flatnonzero(begins)
+    return np.array([low[firsts], reach[np.append(firsts[1:], len(low)) - 1] if len(low) else high])
 
 
 def differ(stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
