@@ -450,6 +450,30 @@ def test_row_groups_of_arrow(spark: SparkSession, tmp_path: Path, api: str) -> N
         assert read_bytes(df) < size(str(root), "parquet") / 4
 
 
+@pytest.mark.parametrize("kind", ["bounds", "list"])
+def test_row_groups_without_pages(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """[MDS-PT-5] Arrow writes no page of a row group without rows if it has no dictionary."""
+    root = tmp_path / "t"
+    root.mkdir()
+    table = pa.table({"a": list(range(1000))})
+    with pq.ParquetWriter(root / "f.parquet", table.schema, use_dictionary=False, compression="none") as writer:
+        writer.write_table(table.slice(0, 0))
+        for start in range(0, 1000, 100):
+            writer.write_table(table.slice(start, 100))
+            if start in (0, 300):
+                writer.write_table(table.slice(0, 0))
+    path = str(root)
+    made = indexed(spark, path, "parquet", [MinMax("a") if kind == "bounds" else ValueList("a")], 400)
+    assert (made.describe().parts or 0) > 5
+    for value in (0, 99, 100, 399, 400, 999):
+        df = read(spark, path, "parquet").filter(f"a = {value}")
+        assert ([row.a for row in df.collect()], read_bytes(df) < size(path, "parquet") / 4) == ([value], True)
+        found = made.files(f"a = {value}").to_pyarrow().to_table()["a"].to_pylist()
+        assert value in found
+        assert len(found) == 100
+    assert made.validate().wrong == ()
+
+
 @pytest.mark.parametrize("writer", ["polars", "duckdb"])
 def test_row_groups_of_other_engines(spark: SparkSession, tmp_path: Path, writer: str) -> None:
     """[MDS-PT-2] Each value of some is found, by bounds from the footer and by lists from the rows."""

@@ -43,6 +43,9 @@ def row_groups_in(footer: Any, ranges: Sequence[tuple[int, int]]) -> list[int]:
     middles = []
     for i in range(footer.num_row_groups):
         group = footer.row_group(i)
+        if not group.num_rows:  # it need not have a page
+            middles.append(-1)
+            continue
         columns = [group.column(c) for c in range(group.num_columns)]
         first = min(filter(None, (columns[0].dictionary_page_offset, columns[0].data_page_offset)))
         middles.append(first + sum(column.total_compressed_size for column in columns) // 2)

@@ -222,6 +222,9 @@ def row_group_starts(footer: pq.FileMetaData) -> npt.NDArray[np.int64] | None:
     starts, end = [], 0
     for i in range(footer.num_row_groups):
         columns = [footer.row_group(i).column(c) for c in range(footer.num_columns)]
+        if not footer.row_group(i).num_rows:  # it need not have a page, and no reader looks for rows there
+            starts.append(end)
+            continue
         pages = [min(filter(None, (c.dictionary_page_offset, c.data_page_offset))) for c in columns]
         if not pages or min(pages) < end:
             return None
