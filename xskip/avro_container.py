@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from xskip.errors import DatasetError
 
-__all__ = ["blocks_in", "header_entries"]
+__all__ = ["blocks_in", "empty_file", "header_entries", "header_size"]
 
 _MAGIC = b"Obj\x01"
 #: No header is longer; most have some hundred bytes.
@@ -43,18 +43,34 @@ def header_entries(data: BinaryIO) -> Mapping[str, bytes]:
     return found
 
 
+def header_size(data: bytes) -> int:
+    """Return the number of bytes of the header with which a file begins; a file of that size has no rows.
+
+    The errors are those of :func:`header_entries`.
+    """
+    beginning = BytesIO(data)
+    header_entries(beginning)
+    end = beginning.tell() + _MARKER
+    if len(data) < end:
+        raise ValueError("the header of the Avro file is incomplete")
+    return end
+
+
+def empty_file(header: bytes) -> bytes:
+    """Return a file without rows and without a codec, with the schema of a header."""
+    entry = ("avro.schema", header_entries(BytesIO(header))["avro.schema"])
+    texts = b"".join(_packed(len(each)) + each for each in (entry[0].encode(), entry[1]))
+    return _MAGIC + _packed(1) + texts + _packed(0) + bytes(_MARKER)
+
+
 def blocks_in(read: Callable[[int, int], bytes], size: int, ranges: Iterable[tuple[int, int]]) -> bytes:
     """Return an Avro file with only the blocks that belong to some ranges of a file.
 
     ``read`` returns a number of bytes of the file from a position on, or fewer at its end. ``ranges`` are starts and
-    lengths in bytes, in order.
+    lengths in bytes, in order. The errors are those of :func:`header_entries`.
     """
     head = read(0, min(size, _MAX_HEADER))
-    data = BytesIO(head)
-    header_entries(data)
-    end = data.tell() + _MARKER
-    if len(head) < end:
-        raise ValueError("the header of the Avro file is incomplete")
+    end = header_size(head)
     marker = head[end - _MARKER : end]
     pieces = [head[:end]]
     for start, length in ranges:
@@ -77,6 +93,15 @@ def _after_marker(read: Callable[[int, int], bytes], size: int, marker: bytes, p
         position += len(chunk)
         rest = (rest + chunk)[-(_MARKER - 1) :]
     return size
+
+
+def _packed(number: int) -> bytes:
+    """Return a number in the form of :func:`_long`; it is not negative."""
+    rest, found = number << 1, bytearray()
+    while rest > 0x7F:
+        found.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*found, rest])
 
 
 def _long(data: BinaryIO) -> int:

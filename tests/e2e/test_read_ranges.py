@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.e2e.parts import FORMATS, indexed, read, read_bytes, rows, write
+from xskip import MinMax
 from xskip.avro_container import blocks_in
 from xskip.errors import DatasetError
 from xskip.results.file_list import FileList
@@ -101,6 +102,22 @@ def test_no_ranges(spark: SparkSession, table: tuple[str, str]) -> None:
     none = xskip.open_index(path).files("ts > 5 AND h = 1")
     assert none.ranges is None or all(each == [] for each in none.ranges.to_pylist())
     assert none.to_polars().collect().is_empty()
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "deflate", "snappy"])
+def test_files_of_which_no_part_is_read(spark: SparkSession, tmp_path: Path, codec: str) -> None:
+    """[STA-RG-2] Polars cannot read a compressed file without blocks; here, and where no row was written."""
+    path = str(tmp_path / "t")
+    options = {"compression": codec, "avro.mapred.sync.interval": "500"}
+    pairs = spark.range(0, 4000, 1, 1).selectExpr("id AS ts", "id AS k")
+    pairs.write.format("avro").options(**options).save(path)
+    pairs.filter("ts < 0").write.format("avro").options(**options).mode("append").save(path)
+    made = indexed(spark, path, "avro", [MinMax("ts"), MinMax("k")])
+    for found in (made.files("ts < 100 AND k > 3900"), xskip.open_index(path).files("ts < 100 AND k > 3900")):
+        assert found.ranges is not None
+        assert [] in found.ranges.to_pylist()
+        assert found.to_polars().collect().is_empty()
+    assert made.files("ts >= 0 OR k IS NULL").to_polars().collect().height == 4000
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])

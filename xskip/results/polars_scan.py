@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xskip.avro_container import blocks_in
+from xskip.avro_container import blocks_in, empty_file, header_size
 from xskip.errors import DatasetError
 from xskip.results.read_ranges import ranges_of
 from xskip.results.scan_source import ScanSource, engine_module
@@ -92,19 +92,27 @@ class _AvroScan:
 def _read_avro(
     source: ScanSource, names: pa.Array, row: int, ranges: Sequence[tuple[int, int]] | None = None
 ) -> pl.DataFrame:
+    """Return the rows of a file, or of ranges of it."""
     import polars as pl
 
     filesystem, (path,) = source.located(names.slice(row, 1))
     try:
         with filesystem.open_input_file(path) as file:
             if ranges is None:
-                return pl.read_avro(BytesIO(file.read()))
-            return pl.read_avro(BytesIO(blocks_in(lambda start, size: file.read_at(size, start), file.size(), ranges)))
+                data = bytes(file.read())
+            else:
+                data = blocks_in(lambda start, size: file.read_at(size, start), file.size(), ranges)
+        return pl.read_avro(BytesIO(_readable(data)))
     except (pl.exceptions.PolarsError, DatasetError, ValueError, LookupError) as error:
         raise DatasetError(
             "Polars cannot read an Avro file", where=names[row].as_py(), found=str(error)[:300],
             hint="read the dataset with Spark",
         ) from error  # fmt: skip
+
+
+def _readable(data: bytes) -> bytes:
+    """Return an Avro file that Polars can read: not one without blocks, unless it states no codec."""
+    return empty_file(data) if header_size(data) == len(data) else data
 
 
 def _as(column: pl.Expr, found: pl.DataType, wanted: pl.DataType) -> pl.Expr:
