@@ -191,8 +191,9 @@ class ScanUnits:
             return _taken(self.snapshot.load_proven(needed, self.profile), self.left)
         values = self.snapshot.parts(_keys(needed))
         table = _taken(self.snapshot.load(needed), self.left)
-        known = {} if values is None else {key: _taken_lists(v, self.left) for key, v in values.values.items()}
-        units = _by_part(table, FileParts(self.parts.ranges, known)).take(self.kept)
+        if values is not None and self.left is not None:
+            values = values.take(self.left)
+        units = _by_part(table, FileParts(self.parts.ranges, {} if values is None else values.values)).take(self.kept)
         return _proven(units, self.snapshot, self.profile)
 
     def counts(self) -> FileCounts:
@@ -251,10 +252,6 @@ def _match_wholly(evidence: Evidence, snapshot: Snapshot, files: _Int64s) -> Mas
 
 def _taken(files: _Files, left: pa.Array | None) -> _Files:
     return files if left is None else files.take(left)
-
-
-def _taken_lists(values: pa.Array, left: pa.Array | None) -> pa.Array:
-    return values if left is None else values.take(left)
 
 
 def _keys(needs: Iterable[Requirement]) -> set[IndexKey]:

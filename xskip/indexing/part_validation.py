@@ -55,7 +55,10 @@ class WrongParts:
             return
         ours, theirs = [], []
         recorded, actual = (_by_start(each) for each in (parts, self.actual))
+        divided = {file for file, _ in actual}
         for key, (position, rows) in recorded.items():
+            if key[0] not in divided:  # the rows do not tell its parts
+                continue
             other, found = actual.get(key, (None, 0))
             if found != rows:
                 yield self._wrong_rows(key, rows, found)
@@ -63,7 +66,6 @@ class WrongParts:
                 ours.append(position)
                 theirs.append(other)
         for key, (_, found) in actual.items():
-            # nothing is known of the rows of a file whose parts rows do not give
             if key not in recorded and found:
                 yield self._wrong_rows(key, 0, found)
         keys = list(recorded)

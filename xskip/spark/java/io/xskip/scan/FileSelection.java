@@ -43,6 +43,11 @@ public final class FileSelection {
 
   private final Map<InternalRow, List<FileStatusWithMetadata>> partitions = new LinkedHashMap<>();
 
+  /** The partition of the latest file that was added, and its files: most files follow others. */
+  private InternalRow partition = null;
+
+  private List<FileStatusWithMetadata> filesOfPartition = null;
+
   /** The reads by whose files these were chosen. */
   private PlannedReads sources = new PlannedReads();
 
@@ -93,11 +98,14 @@ public final class FileSelection {
     FileStatusWithMetadata added = selected(facts, listed, first, chosen);
     files.add(added);
     bytes += RangedFiles.bytes(added);
-    InternalRow partition = facts.partition(first);
-    if (!partitions.containsKey(partition)) {
-      partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+    if (partition != facts.partition(first)) {
+      partition = facts.partition(first);
+      if (!partitions.containsKey(partition)) {
+        partitions.put(partition, new ArrayList<FileStatusWithMetadata>());
+      }
+      filesOfPartition = (List<FileStatusWithMetadata>) partitions.get(partition);
     }
-    ((List<FileStatusWithMetadata>) partitions.get(partition)).add(added);
+    filesOfPartition.add(added);
   }
 
   private static FileStatusWithMetadata selected(
