@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,14 +12,13 @@ from xskip.clauses.clause import Clause, Mask
 from xskip.engine.column_facts import ColumnFacts
 from xskip.engine.decision import Evidence
 from xskip.engine.scan_units import ScanUnits
-from xskip.engine.selection import collect_evaluations
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Predicate, operands
 from xskip.metadata.table import PartitionKey
 from xskip.protocol.answer import Answer, Section
 from xskip.pruning.clause_translation import translate
 from xskip.pruning.complement import complement_clause, with_recorded_nulls
-from xskip.pruning.prune import prune, requirements
+from xskip.pruning.prune import requirements
 from xskip.types.masks import to_mask
 
 __all__ = ["FileFacts", "PredicateFacts", "file_facts", "has_fields", "predicate_facts"]
@@ -90,7 +89,7 @@ def file_facts(conditions: Predicate, evidence: Evidence, units: ScanUnits) -> F
     """
     clause = complement_clause(conditions, evidence.selection.catalog)
     rows = units.counts().rows
-    whole = _ruled_out(clause, evidence, units) & to_mask(rows.is_valid())
+    whole = units.ruled_out(clause, evidence.functions) & to_mask(rows.is_valid())
     return FileFacts(conditions, units, whole, pc.fill_null(rows, _UNKNOWN), _uses_partitions(clause))
 
 
@@ -110,19 +109,12 @@ def predicate_facts(
     found = []
     for predicate in predicates:
         clauses = with_recorded_nulls(translate(predicate, catalog), catalog), complement_clause(predicate, catalog)
-        none, whole = (_ruled_out(clause, evidence, facts.units) for clause in clauses)
+        none, whole = (facts.units.ruled_out(clause, evidence.functions) for clause in clauses)
         # statistics that rule out every row of a unit with rows contradict themselves [PRU-CO-5]
         is_sound = ~(none & whole) | (facts.rows.to_numpy() == 0)
         uses_partitions = any(map(_uses_partitions, clauses))
         found.append(PredicateFacts(predicate, none & is_sound, whole & is_sound, uses_partitions))
     return tuple(found)
-
-
-def _ruled_out(clause: Clause, evidence: Evidence, units: ScanUnits) -> Mask:
-    """Return the units that a clause rules out."""
-    table = replace(units.load(requirements(clause)), counts=units.counts())
-    evidence.functions.evaluate(collect_evaluations(clause, table, evidence.functions))
-    return prune(clause, table).skip
 
 
 def _uses_partitions(clause: Clause) -> bool:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import Mask
+from xskip.clauses.clause import Clause, Mask
 from xskip.engine.decision import Evidence
+from xskip.engine.ports import Functions
 from xskip.engine.selection import prune_with_functions
 from xskip.metadata.data_files import DataFiles, join_ids
 from xskip.metadata.file_counts import FileCounts
@@ -196,6 +197,11 @@ class ScanUnits:
         units = _by_part(table, FileParts(self.parts.ranges, {} if values is None else values.values)).take(self.kept)
         return _proven(units, self.snapshot, self.profile)
 
+    def ruled_out(self, clause: Clause, functions: Functions) -> Mask:
+        """Return the units that a clause rules out."""
+        table = replace(self.load(requirements(clause)), counts=self.counts())
+        return prune_with_functions(clause, table, functions).skip
+
     def counts(self) -> FileCounts:
         """Return the plausible numbers of rows and NULLs of the units."""
         counts = self._counts_of_files()
@@ -245,9 +251,7 @@ class ScanUnits:
 def _match_wholly(evidence: Evidence, snapshot: Snapshot, files: _Int64s) -> Mask:
     """Return which files certainly match the filters of a scan wholly."""
     clause = complement_clause(evidence.selection.predicate, evidence.selection.catalog)
-    units = ScanUnits(snapshot, evidence.profile, pa.array(files))
-    table = replace(units.load(requirements(clause)), counts=units.counts())
-    return prune_with_functions(clause, table, evidence.functions).skip
+    return ScanUnits(snapshot, evidence.profile, pa.array(files)).ruled_out(clause, evidence.functions)
 
 
 def _taken(files: _Files, left: pa.Array | None) -> _Files:

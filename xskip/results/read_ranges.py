@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["RANGES", "bytes_of", "ranges_of", "row_groups_in"]
+__all__ = ["RANGES", "bytes_of", "first_page", "ranges_of", "row_groups_in"]
 
 #: The ranges of files: for each file a list, or null for the whole file.
 RANGES = pa.list_(pa.struct([("start", pa.int64()), ("length", pa.int64())]))
@@ -38,6 +38,11 @@ def bytes_of(sizes: pa.Array, ranges: pa.Array | None) -> int:
     return int(whole + (pc.sum(ranges.flatten().field("length")).as_py() or 0))
 
 
+def first_page(chunk: Any) -> int:
+    """Return where the first page of a column chunk with rows begins."""
+    return int(min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))))
+
+
 def row_groups_in(footer: Any, ranges: Sequence[tuple[int, int]]) -> list[int]:
     """Return the positions of the row groups of a Parquet file whose middle lies in a range [MDS-PT-2]."""
     middles = []
@@ -47,8 +52,7 @@ def row_groups_in(footer: Any, ranges: Sequence[tuple[int, int]]) -> list[int]:
             middles.append(-1)
             continue
         columns = [group.column(c) for c in range(group.num_columns)]
-        first = min(filter(None, (columns[0].dictionary_page_offset, columns[0].data_page_offset)))
-        middles.append(first + sum(column.total_compressed_size for column in columns) // 2)
+        middles.append(first_page(columns[0]) + sum(column.total_compressed_size for column in columns) // 2)
     inside = np.zeros(len(middles), np.bool_)
     for start, length in ranges:
         inside |= (np.array(middles) >= start) & (np.array(middles) < start + length)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from xskip.column_paths import split_path
+from xskip.results.read_ranges import first_page
 from xskip.types.datatypes import decimal_digits
 
 __all__ = [
@@ -225,7 +226,7 @@ def row_group_starts(footer: pq.FileMetaData) -> npt.NDArray[np.int64] | None:
         if not footer.row_group(i).num_rows:  # it need not have a page, and no reader looks for rows there
             starts.append(end)
             continue
-        pages = [min(filter(None, (c.dictionary_page_offset, c.data_page_offset))) for c in columns]
+        pages = [first_page(column) for column in columns]
         if not pages or min(pages) < end:
             return None
         starts.append(min(pages))

@@ -54,6 +54,7 @@ public final class FileSelection {
   private final int listed;
   private final boolean isWhole;
   private long bytes = 0;
+  private boolean hasRanges = false;
 
   /**
    * Selects units of a listing.
@@ -98,6 +99,7 @@ public final class FileSelection {
     FileStatusWithMetadata added = selected(facts, listed, first, chosen);
     files.add(added);
     bytes += RangedFiles.bytes(added);
+    hasRanges |= RangedFiles.isRanged(added);
     if (partition != facts.partition(first)) {
       partition = facts.partition(first);
       if (!partitions.containsKey(partition)) {
@@ -155,12 +157,7 @@ public final class FileSelection {
 
   /** Returns whether only ranges of some files are selected. */
   boolean hasRanges() {
-    for (FileStatusWithMetadata file : files) {
-      if (RangedFiles.isRanged(file)) {
-        return true;
-      }
-    }
-    return false;
+    return hasRanges;
   }
 
   boolean isFixed() {
