@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from tests import effort
 from tests.helpers import AVRO_V2, Counted
 from tests.results import screenshots
+from xskip.api import arguments
 from xskip.results.render import text_table
 
 settings.register_profile(
@@ -123,3 +124,10 @@ def shared() -> Path:
     if not _SHARED.is_dir():
         pytest.skip("needs the golden files that lie beside the repo, and they are not here")
     return _SHARED
+
+
+@pytest.fixture
+def small_parts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts be as small as the files of tests, and queries read each by itself."""
+    monkeypatch.setattr(arguments, "LEAST_PART", 1)
+    spark.conf.set("spark.sql.files.openCostInBytes", "0")

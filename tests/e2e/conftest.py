@@ -14,7 +14,6 @@ from tests.e2e.days import FORMATS, write_days
 from tests.e2e.star import write_star
 from tests.helpers import index, write_once
 from xskip import MinMax, ValueList
-from xskip.api import arguments
 from xskip.spark.collect.collector import Collector
 
 V1_SOURCES = "avro,csv,json,kafka,orc,parquet,text"
@@ -123,10 +122,3 @@ def skipping_alone(spark: SparkSession) -> None:
     """Switch off what leaves out files that can match, so that scans read all files that the indexes keep."""
     for name in ("limit", "topK", "aggregates", "joins", "subqueries", "ranges"):
         spark.conf.set(f"spark.xskip.planning.{name}", "false")
-
-
-@pytest.fixture
-def small_parts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let parts be as small as the files of tests, and queries read each by itself."""
-    monkeypatch.setattr(arguments, "LEAST_PART", 1)
-    spark.conf.set("spark.sql.files.openCostInBytes", "0")

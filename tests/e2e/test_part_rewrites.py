@@ -157,6 +157,8 @@ def test_a_changed_file_is_read_whole(spark: SparkSession, table: dict[str, Any]
     (new,) = again.glob(f"*.{table['fmt']}")
     os.replace(new, file)
     (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    if table["fmt"] == "avro":  # Spark's reader of Parquet needs the length that it has listed
+        assert [row.ts for row in query.collect()] == [4000, 3999, 3998]
     spark.catalog.refreshByPath(table["path"])
     fresh = spark.sql(text)
     assert [row.ts for row in fresh.collect()] == [4000, 3999, 3998]
