@@ -18,6 +18,7 @@ from xskip.indexing.ambiguous_columns import ambiguous_indexes
 from xskip.indexing.collection import chunks_of, collect, collector_of
 from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.definition_copies import keep_definition
+from xskip.indexing.kept_files import remaining_files
 from xskip.indexing.progress import ProgressOption, shown
 from xskip.indexing.source import Source, check_root
 from xskip.metadata.data_files import compare_files, table_identifier
@@ -44,9 +45,6 @@ _log = logging.getLogger("xskip.builds")
 _WRITE_OPTIONS = WriteOptions()
 Positions = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-# More than _MAX_SMALL metadata files with fewer rows than _SMALL_ROWS are written anew as one.
-_SMALL_ROWS = 10_000
-_MAX_SMALL = 16
 
 
 @dataclass(slots=True)
@@ -174,23 +172,9 @@ class Build:
 
     def keep(self, snapshot: Snapshot, alive: Flags, scratch: Path) -> list[RecordedFile]:
         """Return the metadata files that stay unchanged, and write the remaining rows of the others to new files."""
-        assert snapshot.record is not None
-        rows, size = min(_SMALL_ROWS, self.write_options.rows_per_file // 2), self.write_options.bytes_per_file // 4
-        small = [entry for entry in snapshot.record.metadata_files if entry.rows < rows and entry.size < size]
-        crowded = {entry.name for entry in small} if len(small) > _MAX_SMALL else set()
-        kept, again = [], []
-        start = 0
-        for entry, file in zip(snapshot.record.metadata_files, snapshot.metadata_files, strict=True):
-            own = np.arange(start, start + file.rows)
-            start += file.rows
-            # A metadata file is replaced if it has rows of deleted data files, if it is one of many small files, or if
-            # other programs could misread it.
-            if alive[own].all() and len(own) and entry.name not in crowded and self._is_portable(file):
-                kept.append(entry)
-            else:
-                again.append(own[alive[own]])
-        if sum(map(len, again)):
-            self.add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
+        kept, rest = remaining_files(snapshot, alive, self.write_options)
+        if rest is not None:
+            self.add(rest, scratch)
         return kept
 
     def _is_portable(self, file: MetadataFile) -> bool:

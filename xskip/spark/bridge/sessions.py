@@ -13,7 +13,7 @@ from xskip.spark.bridge.gateway import Hook
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "check_session", "clone_session", "connect_error"]
+__all__ = ["active_session", "check_session", "clone_session", "connect_error", "session_of"]
 
 
 #: Guards RDD.toDF, which belongs to a clone for a moment.
@@ -75,10 +75,15 @@ def _has_pinned_threads(spark: SparkSession) -> bool:
 
 def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a clone of a session, with its views and other settings; changes of the clone do not reach the user."""
+    return session_of(spark, hook.builds.cloned_session(spark, settings))
+
+
+def session_of(spark: SparkSession, java: Any) -> SparkSession:
+    """Return a session of the JVM as a session of Python; ``spark`` is another session of the same context."""
     from pyspark import RDD
 
     with _cloning:
         rdd_to_df = RDD.toDF
-        clone = type(spark)(spark.sparkContext, hook.builds.cloned_session(spark, settings))
+        session = type(spark)(spark.sparkContext, java)
         RDD.toDF = rdd_to_df  # type: ignore[method-assign] # the constructor replaces the session of RDD.toDF
-    return clone
+    return session

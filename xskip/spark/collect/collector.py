@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xskip.clauses.user_classes import method_errors
 from xskip.data_systems import system_of
 from xskip.errors import CollectError
 from xskip.indexes import MinMax, NullCount
@@ -27,6 +26,7 @@ from xskip.spark.bridge.java_errors import in_short, spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.arrow_results import arrow_table
+from xskip.spark.collect.assembly import assemble, counts_of_rows, rows_of
 from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
@@ -282,10 +282,10 @@ class Collector:
                 parts = None if of_parts is None else self._parts(of_parts, indexes, chosen, borders)
             else:
                 results = self._by_aggregates(rows, indexes, chosen)
-            take = self._rows_of(results, chosen)
+            take = rows_of(results, chosen)
             values.update(zip(members, self._assembled(results, indexes, take), strict=True))
             # Two jobs find different counts only if these depend on the columns that a query reads.
-            counts = counts.agreed(_no_rows_are_none(results.counts.take(take), take))
+            counts = counts.agreed(counts_of_rows(results, take))
         return _Found([values[i] for i in range(len(ways))], counts, None if parts is None else parts.complete(counts))
 
     def _parts(
@@ -350,13 +350,6 @@ class Collector:
         except spark_errors() as error:
             raise CollectError("cannot read the data", **what_failed(error)) from in_short(error)
 
-    def _rows_of(self, results: FileResults, chosen: npt.NDArray[np.int64]) -> pa.Array:
-        """Return the row of each chosen file in results; null for a file without rows."""
-        row_of = np.full(len(self.listed), -1)
-        row_of[results.ordinals] = np.arange(len(results.ordinals))
-        rows = row_of[chosen]
-        return pa.array(rows, pa.int64(), mask=rows < 0)
-
     def _assembled(
         self, results: FileResults | PartResults, indexes: Sequence[PlannedIndex], take: pa.Array
     ) -> list[pa.Array]:
@@ -364,12 +357,7 @@ class Collector:
         values = []
         for planned, columns in zip(indexes, results.columns, strict=True):
             with self.costs.of(*(planned,) if planned in self.indexes else ()):
-                ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
-                with method_errors(type(planned.index), "assemble"):
-                    assembled = planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage))
-                    if len(assembled) != len(take):
-                        raise ValueError(f"it returned {len(assembled)} values for {len(take)} files")
-                values.append(assembled)
+                values.append(assemble(planned, columns, take))
         return values
 
 
@@ -392,25 +380,6 @@ def _marked(counts: pa.Array) -> pa.Array:
     """Return for each file whether a guard is not NULL in a row."""
     nulls, rows = (pc.struct_field(counts, name) for name in ("nulls", "rows"))
     return pc.fill_null(pc.less(nulls, rows), False)
-
-
-def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
-    """Replace the null lists of files without rows by empty lists."""
-    if not pa.types.is_list(values.type) or not take.null_count:
-        return values
-    # A null list means unknown values, but a file without rows has none.
-    empty = pa.array([[]], values.type)
-    missing = take.is_null()
-    source = pa.concat_arrays([values, empty])
-    positions = pc.if_else(missing, len(values), pa.array(range(len(values))))
-    return source.take(positions)
-
-
-def _no_rows_are_none(counts: FileCounts, take: pa.Array) -> FileCounts:
-    """Replace the unknown counts of files without rows by 0."""
-    missing = take.is_null()
-    filled = [pc.if_else(missing, 0, values) for values in (counts.rows, *counts.nulls.values())]
-    return FileCounts(filled[0], dict(zip(counts.nulls, filled[1:], strict=True)))
 
 
 def _joined_parts(found: Sequence[_Found], take: pa.Array) -> FileParts | None:

@@ -18,7 +18,7 @@ from xskip.spark.catalyst.literals import literal_value
 from xskip.spark.collect.relation import Dataset, Listing
 from xskip.types.datatypes import array_of, arrow_type, atomic_name, from_json
 
-__all__ = ["ListedFiles", "list_files"]
+__all__ = ["ListedFiles", "list_files", "listed_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,15 @@ class ListedFiles:
 
 def list_files(dataset: Dataset) -> ListedFiles:
     """Return all files of a dataset, which Spark lists once."""
-    listing = dataset.listing()
+    return listed_files(dataset.listing(), dataset.partition_schema())
+
+
+def listed_files(listing: Listing, partition_schema: Sequence[tuple[str, object]]) -> ListedFiles:
+    """Return the files of a listing; ``partition_schema`` has names, and types as in Spark's schema JSON."""
     of = listing.table.partition_of
     values = [json.loads(text) for text in listing.table.partitions]
     partitions = {}
-    for i, (name, json_type) in enumerate(dataset.partition_schema()):
+    for i, (name, json_type) in enumerate(partition_schema):
         kind = from_json(json_type) if isinstance(json_type, str) else ""
         if atomic_name(kind) is not None:
             partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))

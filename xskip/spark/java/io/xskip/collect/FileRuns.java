@@ -52,20 +52,9 @@ final class FileRuns implements Iterator<InternalRow> {
     count -= hasParts ? 1 : 0;
     partColumn = hasParts ? positions[positions.length - 1] : -1;
     clock = isTimed ? new AccumulatorClock(count) : null;
-    file = statistics(specs, count, positions, false);
-    part = hasParts ? statistics(specs, count, positions, true) : null;
+    file = RunStatistics.of(specs, count, positions, false, clock);
+    part = hasParts ? RunStatistics.of(specs, count, positions, true, clock) : null;
     width = 1 + (hasParts ? 1 : 0) + file.width() + (isCounted ? 1 : 0) + (isTimed ? 1 : 0);
-  }
-
-  private RunStatistics statistics(String[] specs, int count, int[] positions, boolean isOfParts) {
-    Accumulator[] accumulators = new Accumulator[count];
-    int[] columns = new int[count];
-    for (int i = 0; i < count; i++) {
-      AccumulatorFactory spec = new AccumulatorFactory(specs[i]);
-      accumulators[i] = isOfParts ? spec.createForParts() : spec.create();
-      columns[i] = positions[spec.column()];
-    }
-    return new RunStatistics(accumulators, columns, clock);
   }
 
   @Override

@@ -41,6 +41,11 @@ final class RowCounts {
     }
   }
 
+  /** Returns the number of rows. */
+  long rows() {
+    return counts[0];
+  }
+
   /** Returns the counts: the rows, then the NULLs of each accumulator. */
   ArrayData result() {
     return UnsafeArrayData.fromPrimitiveArray(counts);

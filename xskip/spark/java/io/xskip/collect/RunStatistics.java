@@ -5,7 +5,7 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** The results of accumulators over a run of rows, with the numbers of rows and NULLs. */
-final class RunStatistics {
+public final class RunStatistics {
   private final Accumulator[] accumulators;
   private final int[] columns; // the position in the rows of each accumulator's column
   private final RowCounts counts;
@@ -30,8 +30,31 @@ final class RunStatistics {
     width = total;
   }
 
+  /**
+   * Returns the statistics of a file.
+   *
+   * @param specs the accumulators, see {@link AccumulatorFactory}
+   * @param positions those of the factories' columns in the rows
+   */
+  public static RunStatistics ofFile(String[] specs, int[] positions) {
+    return of(specs, specs.length, positions, false, null);
+  }
+
+  /** Returns the statistics of files, or of parts of files, by the first descriptions. */
+  static RunStatistics of(
+      String[] specs, int count, int[] positions, boolean isOfParts, AccumulatorClock clock) {
+    Accumulator[] accumulators = new Accumulator[count];
+    int[] columns = new int[count];
+    for (int i = 0; i < count; i++) {
+      AccumulatorFactory spec = new AccumulatorFactory(specs[i]);
+      accumulators[i] = isOfParts ? spec.createForParts() : spec.create();
+      columns[i] = positions[spec.column()];
+    }
+    return new RunStatistics(accumulators, columns, clock);
+  }
+
   /** Returns the number of result columns, without that of the counts. */
-  int width() {
+  public int width() {
     return width;
   }
 
@@ -52,7 +75,8 @@ final class RunStatistics {
     }
   }
 
-  private void addRow(InternalRow row) {
+  /** Adds a row. */
+  public void addRow(InternalRow row) {
     counts.addRows(1);
     if (clock != null && clock.isNextRowTimed()) {
       addTimedRow(row);
@@ -105,7 +129,7 @@ final class RunStatistics {
    *
    * @param isWhole whether the rows are all rows of a file, or of a part
    */
-  int emit(Object[] values, int first, boolean isWhole) {
+  public int emit(Object[] values, int first, boolean isWhole) {
     int position = first;
     start();
     for (int i = 0; i < accumulators.length; i++) {
@@ -117,8 +141,12 @@ final class RunStatistics {
   }
 
   /** Returns the numbers of rows and NULLs. */
-  Object counts() {
+  public Object counts() {
     return counts.result();
+  }
+
+  public boolean hasRows() {
+    return counts.rows() > 0;
   }
 
   private void start() {
