@@ -108,6 +108,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "256")  # a job has a task for each directory
         .config("spark.broadcast.blockSize", "64k")  # the size of a buffer, which most broadcasts do not fill
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.xskip.writes.enabled", "false")  # most tests write what an index does not know yet
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
         .config("spark.driver.extraClassPath", str(home / "classpath"))

@@ -36,6 +36,7 @@ COUNTS = (
     "goldens joined from pieces with every value",
     "fault points of a migration survived",
     "fault points of a commit survived",
+    "fault points of a write survived",
     "random pairs of a file and a filter",
     "of them skipped",
     "damaged indexes",

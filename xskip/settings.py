@@ -44,6 +44,7 @@ __all__ = [
     "STRICT",
     "SUBQUERIES",
     "TOP_K",
+    "WRITES",
     "Setting",
     "bytes_of",
     "is_absolute",
@@ -284,6 +285,10 @@ RANGES = Setting(
     "spark.xskip.planning.ranges", default=True, read=_flag, expected=_FLAG,
     meaning="scans read only the parts of large Avro and Parquet files that can hold a matching row",
 )  # fmt: skip
+WRITES = Setting(
+    "spark.xskip.writes.enabled", default=True, read=_flag, expected=_FLAG,
+    meaning="writes to an indexed dataset collect the statistics of the files, and commit them after the files",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -298,8 +303,8 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT, TOP_K,
-        AGGREGATES, JOINS, SUBQUERIES, RANGES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES,
-        CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
+        AGGREGATES, JOINS, SUBQUERIES, RANGES, WRITES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE,
+        CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 

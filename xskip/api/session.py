@@ -127,8 +127,11 @@ def enable(spark: SparkSession) -> None:
     >>> len(df.collect()), xskip.last_report(spark).scans[0].skipped
     (2, 2)
     """
+    from xskip.indexing.write_answers import WriteAnswers  # builds need modules that few programs need
+
     engine = engine_of(spark)
     engine.warn_settings(engine.settings.configured(spark))
+    engine.hook.connect_writes(WriteAnswers(engine).answer)
     engine.hook.install(spark)
 
 

@@ -40,6 +40,11 @@ class WarningLog:
         text = f"the index of {location.root} is not used, queries read all files: {problem}"
         self._warn((location.directory, location.root, without_numbers(problem)), text)
 
+    def warn_unwritten(self, location: IndexLocation, problem: str) -> None:
+        """Warn that written files have no statistics, unless the log has a warning about the same problem."""
+        text = f"the index of {location.root} has no statistics of the files of a write: {problem}"
+        self._warn((location.directory, "write", without_numbers(problem)), text)
+
     def warn_driver_only(self, directory: str, rows: int, reason: str) -> None:
         """Warn that the driver prunes large metadata because no job can, unless the log has this warning."""
         text = f"the driver prunes {rows:,} files by the metadata in {directory}: {reason}"

@@ -22,6 +22,7 @@ from xskip.settings import (
     STATISTICS,
     SUBQUERIES,
     TOP_K,
+    WRITES,
 )
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import ORDINAL, PART
@@ -61,11 +62,13 @@ def test_the_column_of_parts(java: JavaClasses) -> None:
 def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> None:
     """An empty text leaves the parsing of the default to Python."""
     assert spark._jvm is not None
-    spark.conf.unset("spark.xskip.strict")
+    for name in ("strict", "writes.enabled"):
+        spark.conf.unset(f"spark.xskip.{name}")
     settings = java.new("common.SkippingSettings", spark._jsparkSession)
     flags = {"strict": False, "evaluate": EVALUATE.default, "statistics": STATISTICS.default}
     flags |= {"limit": LIMIT.default, "topK": TOP_K.default, "aggregates": AGGREGATES.default}
     flags |= {"joins": JOINS.default, "subqueries": SUBQUERIES.default, "ranges": RANGES.default}
+    flags["writes"] = WRITES.default
     expected = {"base": LOCATION.default or None, **flags, "jobFiles": ""}
     fields = {name: java.field("common.SkippingSettings", name, settings) for name in expected}
     assert fields == expected

@@ -28,6 +28,7 @@ from xskip.spark.bridge.compiler import (
 from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.locations import LocationCalls
 from xskip.spark.bridge.queries import QueryCalls
+from xskip.spark.bridge.writes import WriteCalls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,8 +71,10 @@ class Hook:
         self.locations = LocationCalls(rule.locations())
         self.queries = QueryCalls(rule.queries())
         self.builds = BuildCalls(self.gateway, rule.builds())
+        self.writes = WriteCalls(rule.writes())
         self._callback: Callback | None = None
         self._loader: Callback | None = None
+        self._writer: Callback | None = None
         self._shipped: set[tuple[str, str]] = set()
         self._installing = threading.RLock()
         self._shipping = threading.RLock()
@@ -113,6 +116,15 @@ class Hook:
             methods = self.rule.knownExtension(name)
             if methods is not None:
                 methods.setCallback(callback)
+
+    def connect_writes(self, answer: Callable[[str], bytes | None]) -> None:
+        """Register the function that answers the requests of writes; later calls have no effect.
+
+        The function gets each request as JSON text, and never raises.
+        """
+        if self._writer is None:
+            self._writer = Callback(answer)
+            self.writes.set_callback(self._writer)
 
     def create(self, class_name: str) -> Any:
         """Return a new object of a class of the hook, which has a constructor without parameters."""

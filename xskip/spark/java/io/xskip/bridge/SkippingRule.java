@@ -5,6 +5,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.connection.Extensions;
 import io.xskip.connection.HookState;
 import io.xskip.rewrite.Rewrites;
+import io.xskip.write.IndexedWrites;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
@@ -34,7 +35,8 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
       if (plan instanceof Command) {
         settings.evaluate = false; // a command may write what it reads
       }
-      return new Rewrites(settings).rewritePlan(plan);
+      LogicalPlan rewritten = new Rewrites(settings).rewritePlan(plan);
+      return settings.writes ? IndexedWrites.rewrite(rewritten, settings) : rewritten;
     } catch (Throwable t) {
       Failures.logFailure("the optimizer rule", t);
       if (settings != null && settings.strict) {
@@ -63,6 +65,10 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
 
   public BuildCalls builds() {
     return new BuildCalls();
+  }
+
+  public WriteCalls writes() {
+    return new WriteCalls();
   }
 
   /** Returns the methods of an extension, or null if it was not used. */

@@ -12,6 +12,12 @@ public final class Failures {
     LoggerFactory.getLogger(LOGGER).debug("xskip: " + where + " failed", error);
   }
 
+  /** Logs an error after which written files are without statistics. */
+  public static void logWrite(Throwable error) {
+    LoggerFactory.getLogger(LOGGER)
+        .warn("xskip: the index has no statistics of the files that a query has written", error);
+  }
+
   /** Logs an error after which a query reads all files. */
   public static void logFailure(String where, Throwable error) {
     LoggerFactory.getLogger(LOGGER)

@@ -59,6 +59,7 @@ public final class SkippingSettings {
   public final boolean topK; // whether ORDER BY with LIMIT leaves out files
   public final boolean aggregates; // whether metadata answer counts and bounds
   public boolean ranges; // whether scans read only the ranges of files that can match
+  public final boolean writes; // whether writes collect statistics for the index
   public final String jobFiles; // unparsed: Python reads it
 
   public SkippingSettings(Object session) throws Exception {
@@ -77,6 +78,7 @@ public final class SkippingSettings {
     topK = flag(conf, "planning.topK", true);
     aggregates = flag(conf, "planning.aggregates", true);
     ranges = flag(conf, "planning.ranges", true);
+    writes = flag(conf, "writes.enabled", true);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
   }
 

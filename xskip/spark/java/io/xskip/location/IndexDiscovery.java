@@ -83,6 +83,26 @@ public final class IndexDiscovery {
     return locations;
   }
 
+  /**
+   * Returns the locations of the index of a dataset to which Spark writes, at most one; {@code
+   * table} is null for a path.
+   */
+  public static List<IndexLocation> ofOutput(
+      Path output, CatalogTable table, SkippingSettings settings) {
+    List<IndexLocation> locations = new ArrayList<>();
+    if (table != null) {
+      addFirst(IndexLocations.ofTable(table, settings), settings, locations);
+      if (!locations.isEmpty() || IndexLocations.isChosen(table, settings)) {
+        return locations;
+      }
+    }
+    addOfPath(output, new HashSet<Path>(), settings, locations);
+    if (locations.isEmpty() && table != null) {
+      addFirst(IndexLocations.byName(table, settings), settings, locations);
+    }
+    return locations;
+  }
+
   /** Returns the location that a file index itself knows, or null. */
   public static IndexLocation own(FileIndex index, SkippingSettings settings) {
     return index instanceof OwnIndexLocation

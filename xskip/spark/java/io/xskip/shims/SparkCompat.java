@@ -4,9 +4,12 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.util.Collections;
+import java.util.List;
 import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.metrics.MetricsSystem;
@@ -19,6 +22,8 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
@@ -27,6 +32,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Seq;
+import scala.collection.immutable.Set;
 
 /** Access to parts of Spark that differ between its versions, and to the running context. */
 public final class SparkCompat {
@@ -149,6 +155,35 @@ public final class SparkCompat {
         relation.fileFormat(),
         relation.options(),
         relation.sparkSession());
+  }
+
+  /**
+   * Returns the partition columns and values that Spark reads from the paths of directories.
+   *
+   * @param schema the partition columns, or null to infer them
+   */
+  public static PartitionSpec partitions(
+      List<Path> directories, Path root, StructType schema, Object session) throws Exception {
+    SQLConf conf = conf(session);
+    for (Method method : PartitioningUtils$.class.getMethods()) {
+      Class<?>[] types = method.getParameterTypes();
+      if (!method.getName().equals("parsePartitions") || types[6] != String.class) {
+        continue;
+      }
+      Object[] arguments = new Object[types.length]; // from Spark 4.0 on there is an eighth
+      arguments[0] = Scala.seq(directories);
+      arguments[1] = Boolean.valueOf(conf.partitionColumnTypeInferenceEnabled());
+      arguments[2] = new Set.Set1<Path>(root);
+      arguments[3] = Option.apply(schema);
+      arguments[4] = Boolean.valueOf(conf.caseSensitiveAnalysis());
+      arguments[5] = Boolean.valueOf(conf.validatePartitionColumns());
+      arguments[6] = conf.sessionLocalTimeZone();
+      for (int i = 7; i < arguments.length; i++) {
+        arguments[i] = Boolean.FALSE; // to ignore invalid paths
+      }
+      return (PartitionSpec) method.invoke(PartitioningUtils$.MODULE$, arguments);
+    }
+    throw new NoSuchMethodException("PartitioningUtils.parsePartitions");
   }
 
   /** Returns {@code FileIndex.isTimeTravel}, or false before Spark 4.3, which lacks the method. */

@@ -1,0 +1,56 @@
+"""The requests of writes to indexed datasets. Rules: [JVM-WR]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from xskip.metadatastore.location import IndexLocation
+
+__all__ = ["WritePlanAnswer", "WriteRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """A request about one write."""
+
+    #: ``plan`` asks what tasks collect; ``commit`` says that the files are there.
+    question: Literal["plan", "commit"]
+    #: The number of the write.
+    id: int
+    location: IndexLocation
+    #: The options of the writer.
+    options: Mapping[str, str]
+    #: Whether the write overwrites former files.
+    overwrites: bool
+    #: The directories of whose former files the write has left none, as metadata name files.
+    removed: tuple[str, ...] = ()
+
+    @staticmethod
+    def parse(text: str) -> WriteRequest:
+        """Parse a request in the form of [JVM-WR-1]."""
+        fields = json.loads(text)
+        place = fields["location"]
+        location = IndexLocation(
+            str(place["root"]), str(place["directory"]), str(place["identifier"]), str(place.get("listed", ""))
+        )
+        return WriteRequest(
+            fields["question"], int(fields["id"]), location, dict(fields["options"]), bool(fields["overwrites"]),
+            tuple(map(str, fields.get("removed", ()))),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlanAnswer:
+    """What tasks collect of the rows that they write."""
+
+    #: The SQL of the columns that the accumulators read.
+    selection: tuple[str, ...]
+    #: The accumulators, in the form of [JVM-AC-1].
+    accumulators: tuple[str, ...]
+
+    def to_bytes(self) -> bytes:
+        """Return the answer in the form of [JVM-WR-2]."""
+        return json.dumps({"selection": self.selection, "accumulators": self.accumulators}).encode()

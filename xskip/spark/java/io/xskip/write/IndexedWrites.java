@@ -1,0 +1,84 @@
+package io.xskip.write;
+
+import io.xskip.common.Failures;
+import io.xskip.common.SkippingSettings;
+import io.xskip.location.IndexDiscovery;
+import io.xskip.location.IndexLocation;
+import io.xskip.shims.SparkCompat;
+import java.util.List;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+
+/** Lets the writes to datasets with an index collect statistics. */
+public final class IndexedWrites {
+  /** By its name: javac cannot compile the class. */
+  private static final String INSERT = "io.xskip.write.IndexedInsert";
+
+  private IndexedWrites() {}
+
+  /** Returns a plan in which a write to an indexed dataset collects statistics. */
+  public static LogicalPlan rewrite(LogicalPlan plan, SkippingSettings settings) {
+    if (plan.getClass() != InsertIntoHadoopFsRelationCommand.class) {
+      return plan;
+    }
+    try {
+      return rewrite((InsertIntoHadoopFsRelationCommand) plan, settings);
+    } catch (Throwable t) {
+      Failures.logWrite(t);
+      return plan;
+    }
+  }
+
+  private static LogicalPlan rewrite(
+      InsertIntoHadoopFsRelationCommand command, SkippingSettings settings) throws Exception {
+    List<IndexLocation> locations =
+        IndexDiscovery.ofOutput(output(command, settings), table(command), settings);
+    if (locations.isEmpty()) {
+      return command;
+    }
+    IndexedWrite write =
+        new IndexedWrite(command, (IndexLocation) locations.get(0), settings.session);
+    StatisticsPlan plan = write.plan();
+    return plan == null
+        ? command
+        : indexed(command, new IndexedPath(command.outputPath(), plan, write));
+  }
+
+  /**
+   * Returns a command that collects the statistics that its path tells, or the command itself if
+   * this Spark has another one.
+   */
+  static InsertIntoHadoopFsRelationCommand indexed(
+      InsertIntoHadoopFsRelationCommand command, Path path) {
+    try {
+      Object[] elements = SparkCompat.elements(command);
+      elements[0] = path;
+      Class<?> type = Class.forName(INSERT, true, IndexedWrites.class.getClassLoader());
+      Object insert = SparkCompat.newInstance(type, elements);
+      if (insert == null) {
+        return command;
+      }
+      ((LogicalPlan) insert).copyTagsFrom(command);
+      return (InsertIntoHadoopFsRelationCommand) insert;
+    } catch (Throwable t) {
+      Failures.logWrite(t);
+      return command;
+    }
+  }
+
+  private static Path output(InsertIntoHadoopFsRelationCommand command, SkippingSettings settings)
+      throws Exception {
+    Path path = command.outputPath();
+    FileSystem system =
+        path.getFileSystem(
+            SparkCompat.state(settings.session).newHadoopConfWithOptions(command.options()));
+    return system.makeQualified(path);
+  }
+
+  private static CatalogTable table(InsertIntoHadoopFsRelationCommand command) {
+    return command.catalogTable().isEmpty() ? null : (CatalogTable) command.catalogTable().get();
+  }
+}

@@ -1,0 +1,113 @@
+package io.xskip.write;
+
+import io.xskip.catalyst.NodeRewriter;
+import io.xskip.collect.RunStatistics;
+import io.xskip.shims.DataFrames;
+import io.xskip.shims.Scala;
+import io.xskip.shims.SparkCompat;
+import java.io.Serializable;
+import java.util.Arrays;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/** The statistics that tasks collect of the rows that they write. */
+final class StatisticsPlan implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final String[] specs;
+  private final int[] positions; // of the accumulators' columns in the rows
+  private final Expression[] inputs; // what rows are projected to, or null to take them as they are
+
+  private StatisticsPlan(String[] specs, Expression[] inputs) {
+    this.specs = specs;
+    boolean isPlain = true;
+    for (Expression input : inputs) {
+      isPlain &= input instanceof BoundReference;
+    }
+    this.inputs = isPlain ? null : inputs;
+    positions = new int[inputs.length + 1];
+    positions[0] = -1; // a build has the number of the file there
+    for (int i = 0; i < inputs.length; i++) {
+      positions[i + 1] = isPlain ? ((BoundReference) inputs[i]).ordinal() : i;
+    }
+  }
+
+  /**
+   * Returns a plan.
+   *
+   * @param specs the accumulators, see [JVM-AC-1], whose columns count from 1
+   * @param selection the SQL of these columns
+   * @param schema the written columns, in the order of the written rows
+   */
+  static StatisticsPlan of(String[] specs, String[] selection, StructType schema, Object session)
+      throws Exception {
+    RDD<InternalRow> noRows =
+        new JavaSparkContext(SparkCompat.context()).<InternalRow>emptyRDD().rdd();
+    Object rows = DataFrames.ofRows(session, noRows, schema);
+    Object selected = DataFrames.selectExpr(rows, selection);
+    LogicalPlan plan = SparkCompat.execution(selected).optimizedPlan();
+    if (!(plan instanceof Project) || ((Project) plan).child().children().nonEmpty()) {
+      throw new IllegalStateException("Spark plans more than a projection: " + plan.nodeName());
+    }
+    Seq<NamedExpression> expressions = ((Project) plan).projectList();
+    Expression[] inputs = new Expression[selection.length];
+    for (int i = 0; i < inputs.length; i++) {
+      inputs[i] = bound((Expression) expressions.apply(i), schema);
+    }
+    return new StatisticsPlan(specs, inputs);
+  }
+
+  private static Expression bound(Expression expression, StructType schema) {
+    Expression input =
+        expression instanceof Alias ? (Expression) ((Alias) expression).child() : expression;
+    return (Expression) input.transformUp(new ColumnBinding(schema));
+  }
+
+  /** Returns the statistics of a file without rows. */
+  RunStatistics newStatistics() {
+    return RunStatistics.ofFile(specs, positions);
+  }
+
+  /** Returns the projection of rows to the columns of the accumulators, or null for none. */
+  UnsafeProjection newProjection() {
+    return inputs == null
+        ? null
+        : UnsafeProjection$.MODULE$.create((Seq<Expression>) Scala.seq(Arrays.asList(inputs)));
+  }
+
+  /** Exchanges columns for their places in the written rows. */
+  private static final class ColumnBinding extends NodeRewriter<Expression> {
+    private final StructType schema;
+
+    ColumnBinding(StructType schema) {
+      this.schema = schema;
+    }
+
+    @Override
+    protected boolean matches(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    @Override
+    protected Object rewrite(Object node) {
+      AttributeReference column = (AttributeReference) node;
+      int ordinal = schema.fieldIndex(column.name());
+      if (!schema.apply(ordinal).dataType().equals(column.dataType())) {
+        throw new IllegalStateException("Spark reads another type of column " + column.name());
+      }
+      return new BoundReference(ordinal, column.dataType(), true);
+    }
+  }
+}
