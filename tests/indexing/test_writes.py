@@ -17,6 +17,7 @@ from tests.e2e.random_files import POOLS
 from tests.helpers import index, kept, metadata
 from tests.indexing.writes import SIMPLE, all_of, assert_as_built, dataset, frame
 from xskip import BloomFilter, GapList, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
+from xskip.errors import IndexExistsError
 
 #: The types that Spark reads back from files of a format, and whose values it reads as they were.
 TYPES = {
@@ -24,6 +25,7 @@ TYPES = {
     "avro": [kind for kind in POOLS if kind not in ("TINYINT", "SMALLINT")],
     "orc": [kind for kind in POOLS if not kind.startswith(("DATE", "TIMESTAMP", "INTERVAL"))],
 }
+
 BLOOM_TYPES = ("STRING", "BINARY", "TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP")
 
 
@@ -269,3 +271,23 @@ def test_plans(spark: SparkSession, tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     assert "Execute InsertIntoHadoopFsRelationCommand" in texts[0]
     assert made.status().missing == 0
+
+
+def test_create_after_an_overwrite(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-5] A program that overwrites and creates runs each day; an index that something else made stays."""
+    path = str(tmp_path / "d")
+    made = SkippingIndex.for_path(spark, path)
+    for _ in range(3):
+        frame(spark, 0).write.mode("overwrite").parquet(path)
+        made.create(SIMPLE)
+    frame(spark, 0).write.mode("overwrite").parquet(path)
+    frame(spark, 100).write.mode("append").parquet(path)
+    made.create([MinMax("x")])
+    with pytest.raises(IndexExistsError):
+        made.create(SIMPLE)
+    frame(spark, 0).write.mode("overwrite").parquet(path)
+    made.refresh()
+    assert len(metadata(made).indexes) == 1
+    made.ensure([MinMax("p")])
+    with pytest.raises(IndexExistsError):
+        made.create(SIMPLE)

@@ -33,8 +33,11 @@ from xskip.indexing.progress import ProgressOption
 from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.reconciliation import Reconciliation
 from xskip.indexing.refresh import Refresh, trusted
+from xskip.indexing.source import Source
 from xskip.indexing.update import Update
+from xskip.indexing.write_commit import is_of_overwrite
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.file_list import FileList
@@ -230,7 +233,8 @@ class SkippingIndex(IndexInspection):
         SettingError
             If a setting of xskip is unknown or has an invalid value.
         IndexExistsError
-            If the dataset already has an index.
+            If the dataset already has an index, unless an overwrite has kept it and nothing but writes has changed it
+            since: then the call replaces it.
         MetadataVersionError
             If the version does not exist.
         IndexDefinitionError, UnsupportedTypeError
@@ -248,14 +252,7 @@ class SkippingIndex(IndexInspection):
         engine, source = self._open()
         planned = plan(source, wanted)
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
-            if find_live(source.storage, source.directory) is not None:
-                raise IndexExistsError(
-                    "the dataset already has an index", where=source.directory,
-                    hint=Words(
-                        "{} to bring it up to date, {} to add to it, or {} before {}",
-                        Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
-                    ),
-                )  # fmt: skip
+            _make_room(source)
         with Collected() as collected:
             update = Update(engine, self._spark, self._reader, progress, on_error, collected)
             result = update.new_build(source, planned, version, part_bytes).run(None)
@@ -448,3 +445,20 @@ class SkippingIndex(IndexInspection):
 def _check_listing(recheck: Sequence[str], *, trust_listing: bool) -> None:
     check_flag("trust_listing", trust_listing)
     check_texts("recheck", recheck, "date=2026-11-20")
+
+
+def _make_room(source: Source) -> None:
+    """Raise an error if a dataset has an index, unless an overwrite has created the index: then remove it."""
+    live = find_live(source.storage, source.directory)
+    if live is None:
+        return
+    if is_of_overwrite(source.storage, source.directory, live):
+        remove_index(source.storage, source.directory)
+        return
+    raise IndexExistsError(
+        "the dataset already has an index", where=source.directory,
+        hint=Words(
+            "{} to bring it up to date, {} to add to it, or {} before {}",
+            Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
+        ),
+    )  # fmt: skip

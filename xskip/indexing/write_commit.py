@@ -19,7 +19,9 @@ from xskip.indexing.write_plan import WritePlan
 from xskip.metadata.data_files import compare_files
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import IndexColumn, MetadataTable
-from xskip.metadatastore.commit import Operation, publish
+from xskip.metadatastore.commit import LiveSnapshot, Operation, publish
+from xskip.metadatastore.commit_records import CommitRecord, read_record
+from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
@@ -33,7 +35,10 @@ from xskip.spark.collect.relation import Listing
 from xskip.spark.query.spark_engine import SparkEngine
 from xskip.types.datatypes import from_json, json_field, to_json
 
-__all__ = ["WriteCommit"]
+__all__ = ["WriteCommit", "is_of_overwrite"]
+
+#: The name of the operation in the record of a commit.
+_OPERATION = "write"
 
 #: The types to which Spark widens the values of a partition column that single files do not need.
 _WIDER = {("int", "bigint")}
@@ -149,11 +154,23 @@ class WriteCommit:
         assert record is not None
         removed = plan.snapshot.rows if before is None else int((~alive).sum())
         entries = (*kept, *(entry for _, entry in files))
-        done = Operation("write", len(table), removed)
+        done = Operation(_OPERATION, len(table), removed)
         changed = replace(record, version=plan.write_options.version, metadata_files=entries, operation=done)
         storage = storage_for(self.engine.hook, directory)
         publish(storage, directory, before.live if before else None, files, changed)
         self.engine.forget(directory)
+
+
+def is_of_overwrite(storage: Storage, directory: str, live: LiveSnapshot) -> bool:
+    """Return whether an overwrite has created an index in place of a deleted one, and only writes have changed it."""
+    if live.latest is None or not _is_of_write(live.latest.record):
+        return False
+    first, _ = read_record(storage, directory, live.latest.first)
+    return _is_of_write(first)
+
+
+def _is_of_write(record: CommitRecord) -> bool:
+    return record.operation is not None and record.operation.name == _OPERATION
 
 
 def _is_same(snapshot: Snapshot, plan: WritePlan) -> bool:
