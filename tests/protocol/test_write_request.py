@@ -25,5 +25,6 @@ def test_requests() -> None:
 
 def test_answers() -> None:
     """[JVM-WR-2]"""
-    answer = WritePlanAnswer(("`x` AS c0",), ("bounds:1:int:0:-4.6",)).to_bytes()
-    assert json.loads(answer) == {"selection": ["`x` AS c0"], "accumulators": ["bounds:1:int:0:-4.6"]}
+    answer = WritePlanAnswer(("`x` AS c0",), ("x",), ("bounds:1:int:0:-4.6",)).to_bytes()
+    expected = {"selection": ["`x` AS c0"], "columns": ["x"], "accumulators": ["bounds:1:int:0:-4.6"]}
+    assert json.loads(answer) == expected

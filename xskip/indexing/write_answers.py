@@ -56,7 +56,8 @@ class WriteAnswers:
         self._engine.hook.ship_kernel(spark)
         self._plans.put(request.id, found)
         accumulators = found.job.specification.split("\n") if found.of_rows else []
-        return WritePlanAnswer(tuple(found.job.selection[1:]), tuple(accumulators)).to_bytes()
+        job = found.job
+        return WritePlanAnswer(tuple(job.selection[1:]), job.plain_columns, tuple(accumulators)).to_bytes()
 
     def _commit(self, request: WriteRequest) -> None:
         plan = self._plans.pop(request.id)

@@ -48,9 +48,12 @@ class WritePlanAnswer:
 
     #: The SQL of the columns that the accumulators read.
     selection: tuple[str, ...]
+    #: The names of these columns, if all of them are top-level columns; else None.
+    columns: tuple[str, ...] | None
     #: The accumulators, in the form of [JVM-AC-1].
     accumulators: tuple[str, ...]
 
     def to_bytes(self) -> bytes:
         """Return the answer in the form of [JVM-WR-2]."""
-        return json.dumps({"selection": self.selection, "accumulators": self.accumulators}).encode()
+        fields = {"selection": self.selection, "columns": self.columns, "accumulators": self.accumulators}
+        return json.dumps(fields).encode()

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.column_paths import in_backticks
 from xskip.indexes.accumulator import Accumulator, Input
 from xskip.metadata.file_counts import FileCounts
 from xskip.spark.collect.accumulation import Accumulation, Span
@@ -79,6 +80,12 @@ class AccumulatorJob:
     def selection(self) -> list[str]:
         """Return the SQL of the columns that the kernel reads: the file's position, then each distinct input."""
         return [ORDINAL, *(f"{sql} AS c{i}" for i, sql in enumerate(self._inputs()))]
+
+    @property
+    def plain_columns(self) -> tuple[str, ...] | None:
+        """Return the names of the columns after the ordinal, or None if one of them is not a top-level column."""
+        paths = [_column_of(sql) for sql in self._inputs()]
+        return tuple(path for path in paths if path is not None) if None not in paths else None
 
     @property
     def specification(self) -> str:
@@ -210,6 +217,16 @@ def _matrix(table: pa.Table, name: str, width: int) -> npt.NDArray[np.int64]:
     """Return a column of arrays of one length."""
     arrays = table.column(name).combine_chunks()
     return np.asarray(arrays.flatten()).reshape(len(table), width)
+
+
+def _column_of(sql: str) -> str | None:
+    """Return the name of a top-level column from its SQL, or None for other SQL.
+
+    >>> _column_of("`a b`"), _column_of("`a`.`b`"), _column_of("a + 1")
+    ('a b', None, None)
+    """
+    name = sql[1:-1]
+    return name if name and sql == in_backticks(name) and "`" not in name else None
 
 
 def _accumulations(planned: PlannedIndex) -> tuple[Accumulation, ...]:

@@ -43,8 +43,9 @@ _MIN_TASK = 64 << 20
 _TASKS_PER_CORE = 4
 #: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
-#: The number of files that go through py4j; more go through a local file.
-_MAX_FILES = 10_000
+#: The number of files that go through py4j; more go through a local file. In a callback, an answer of more than 8 KB
+#: waits some 40 ms for a delayed ACK.
+_MAX_FILES = 40
 
 
 @dataclass(frozen=True)

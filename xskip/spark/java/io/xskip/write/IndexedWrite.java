@@ -69,10 +69,13 @@ public final class IndexedWrite {
       return null;
     }
     JsonNode plan = new ObjectMapper().readTree(new String(answer, StandardCharsets.UTF_8));
+    String[] specs = texts(plan.get("accumulators"));
+    if (!plan.get("columns").isNull()) {
+      return StatisticsPlan.ofColumns(specs, texts(plan.get("columns")), dataSchema());
+    }
     Option<SparkSession> before = SparkCompat.enter(session);
     try {
-      return StatisticsPlan.of(
-          texts(plan.get("accumulators")), texts(plan.get("selection")), dataSchema(), session);
+      return StatisticsPlan.of(specs, texts(plan.get("selection")), dataSchema(), session);
     } finally {
       SparkCompat.activate(before);
     }

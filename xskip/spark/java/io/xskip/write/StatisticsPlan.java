@@ -45,9 +45,25 @@ final class StatisticsPlan implements Serializable {
   }
 
   /**
-   * Returns a plan.
+   * Returns a plan whose accumulators read columns as they are.
    *
    * @param specs the accumulators, see [JVM-AC-1], whose columns count from 1
+   * @param columns the names of these columns
+   * @param schema the written columns, in the order of the written rows
+   */
+  static StatisticsPlan ofColumns(String[] specs, String[] columns, StructType schema) {
+    Expression[] inputs = new Expression[columns.length];
+    for (int i = 0; i < inputs.length; i++) {
+      int ordinal = schema.fieldIndex(columns[i]);
+      inputs[i] = new BoundReference(ordinal, schema.apply(ordinal).dataType(), true);
+    }
+    return new StatisticsPlan(specs, inputs);
+  }
+
+  /**
+   * Returns a plan.
+   *
+   * @param specs as for {@link #ofColumns}
    * @param selection the SQL of these columns
    * @param schema the written columns, in the order of the written rows
    */
