@@ -47,7 +47,7 @@ class WriteAnswers:
         write = self._engine.hook.writes.write(request.id)
         spark = session_of(self._engine.session(), write.session())
         try:
-            found = plan_write(self._engine, request.location, write.columns(spark), request.options)
+            found = plan_write(self._engine, request, write.columns(spark))
         except XskipError as error:  # such as a column of another type
             found = message_of(error)
         if isinstance(found, str):

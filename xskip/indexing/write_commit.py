@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from xskip.errors import IndexDroppedError
 from xskip.indexing.commit_attempts import retry_conflicts
 from xskip.indexing.kept_files import remaining_files
+from xskip.indexing.write_creation import Creation, prepare_creation
 from xskip.indexing.write_plan import WritePlan
 from xskip.metadata.data_files import compare_files
 from xskip.metadata.file_counts import FileCounts
@@ -61,14 +62,21 @@ class WriteCommit:
         return retry_conflicts(self._attempt, partial(storage_for, self.engine.hook))
 
     def _attempt(self) -> str:
-        location = self.plan.location
+        location, plan = self.plan.location, self.plan
         storage = storage_for(self.engine.hook, location.directory)
-        before = open_snapshot(storage, location.directory, self.plan.snapshot)
-        if before is None and not self.request.overwrites:
+        before = open_snapshot(storage, location.directory, plan.snapshot)
+        creation: Creation | str | None = None
+        if plan.snapshot is None:
+            if before is not None and not self.request.overwrites:
+                return "another program has created an index while Spark wrote"
+            creation = prepare_creation(self.engine, plan, self.request, self.write)
+        elif before is None and not self.request.overwrites:
             raise IndexDroppedError.at(location.directory)
-        if before is not None and not _is_same(before, self.plan):
+        elif before is not None and not _is_same(before, plan):
             return "the indexes of the dataset were changed while Spark wrote"
         alive = self._alive(before)
+        if isinstance(creation, str):
+            return creation
         listed = self._listed(before if before is not None and alive.any() else None)
         if isinstance(listed, str):
             return listed
@@ -76,7 +84,7 @@ class WriteCommit:
         if not len(new) and alive.all() and before is not None:
             return ""
         with temporary_folder("write") as folder:
-            self._publish(before, alive, self._table(listed).take(pa.array(new)), Path(folder))
+            self._publish(before, alive, self._table(listed).take(pa.array(new)), Path(folder), creation)
         return ""
 
     def _alive(self, before: Snapshot | None) -> npt.NDArray[np.bool_]:
@@ -141,24 +149,28 @@ class WriteCommit:
         return MetadataTable(listed.files, listed.partitions, columns, counts)
 
     def _publish(
-        self, before: Snapshot | None, alive: npt.NDArray[np.bool_], table: MetadataTable, folder: Path
-    ) -> None:
+        self, before: Snapshot | None, alive: npt.NDArray[np.bool_], table: MetadataTable, folder: Path,
+        creation: Creation | None,
+    ) -> None:  # fmt: skip
         """Commit new rows on top of the rows that stay."""
-        plan, directory = self.plan, self.plan.location.directory
+        plan, location = self.plan, self.plan.location
         kept, rest = ([], None) if before is None else remaining_files(before, alive, plan.write_options)
-        identifier = plan.snapshot.table_identifier
+        identifier = location.identifier if plan.snapshot is None else plan.snapshot.table_identifier
         files = write_files(table, identifier, folder, 0, plan.write_options)
         if rest is not None:
             files += write_files(rest, identifier, folder, len(files), plan.write_options)
-        record = (before or plan.snapshot).record
+        former = before or plan.snapshot
+        record = creation.record if creation is not None else former.record if former is not None else None
         assert record is not None
-        removed = plan.snapshot.rows if before is None else int((~alive).sum())
+        removed = len(alive) - int(alive.sum()) if before is not None else plan.snapshot.rows if plan.snapshot else 0
         entries = (*kept, *(entry for _, entry in files))
         done = Operation(_OPERATION, len(table), removed)
         changed = replace(record, version=plan.write_options.version, metadata_files=entries, operation=done)
-        storage = storage_for(self.engine.hook, directory)
-        publish(storage, directory, before.live if before else None, files, changed)
-        self.engine.forget(directory)
+        storage = storage_for(self.engine.hook, location.directory)
+        changed = publish(storage, location.directory, before.live if before else None, files, changed)
+        self.engine.forget(location.directory)
+        if creation is not None:
+            creation.keep_definition(self.engine, changed)
 
 
 def is_of_overwrite(storage: Storage, directory: str, live: LiveSnapshot) -> bool:
@@ -178,6 +190,7 @@ def _is_same(snapshot: Snapshot, plan: WritePlan) -> bool:
     known = {each.definition.key: each.definition for each in plan.planned}
     definitions = [definition for definition, _ in snapshot.indexes]
     same = {d.key for d in definitions} == known.keys() and all(d.is_same(known[d.key]) for d in definitions)
+    assert plan.snapshot is not None
     return same and snapshot.is_ours and snapshot.live.index == plan.snapshot.live.index
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.indexes import index_of
+from xskip.indexes.definition_text import parse_indexes
 from xskip.indexing.ambiguous_columns import ambiguous_indexes
-from xskip.indexing.build_plan import plan_existing
-from xskip.indexing.source import Source, existing_write_options
+from xskip.indexing.build_plan import plan, plan_existing
+from xskip.indexing.source import Source, check_keys, existing_write_options, new_write_options
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.versions import WriteOptions
+from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
+from xskip.protocol.write_request import WriteRequest
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -29,7 +31,7 @@ _FORMATS = ("avro", "orc", "parquet")
 #: Writer options that do not change values, in lower case.
 _OPTIONS = (
     "__partition_columns", "compression", "maxrecordsperfile", "mergeschema", "partitionoverwritemode", "path",
-    "recordname", "recordnamespace", "serialization.format",
+    "recordname", "recordnamespace", "xskip.index", "serialization.format",
 )  # fmt: skip
 _OPTION_PREFIXES = ("parquet.", "orc.")
 #: The properties of columns that do not change the values in files that Spark writes.
@@ -50,11 +52,11 @@ class WritePlan:
     """What a write collects."""
 
     location: IndexLocation
-    #: The index when Spark planned the write.
-    snapshot: Snapshot
+    #: The index when Spark planned the write; None if the write creates the index.
+    snapshot: Snapshot | None
     #: The form of the metadata; an overwrite can remove the files that tell it.
     write_options: WriteOptions
-    #: All indexes of the snapshot.
+    #: All indexes of the dataset.
     planned: tuple[PlannedIndex, ...]
     #: The statistics of those indexes that are not about paths.
     job: AccumulatorJob
@@ -65,51 +67,69 @@ class WritePlan:
         return tuple(each for each in self.planned if not each.index.of_paths)
 
 
-def plan_write(
-    engine: SparkEngine, location: IndexLocation, columns: DataFrame, options: Mapping[str, str]
-) -> WritePlan | str:
+def plan_write(engine: SparkEngine, request: WriteRequest, columns: DataFrame) -> WritePlan | str:
     """Return what a write collects, or why the index gets the files by a refresh; an empty text without an index.
 
-    ``columns`` is a DataFrame with the written columns in the session of the write, and ``options`` are the writer's.
-    XskipError means that the written columns cannot have the indexes of the dataset.
+    ``columns`` is a DataFrame with the written columns in the session of the write. XskipError means that the written
+    columns cannot have the indexes.
     """
+    location = request.location
     found = engine.indexes.snapshot(location.directory)
-    if found is None:
+    snapshot = found[0] if found else None
+    requested = parse_indexes(request.indexes) if request.indexes else None
+    if snapshot is None and requested is None:
         return ""
-    snapshot = found[0]
     dataset, storage = Dataset(engine.hook, columns), storage_for(engine.hook, location.directory)
     source = Source(columns, dataset, location, storage, dataset.read_profile())
-    why = next(_refusals(snapshot, source, options), "")
+    if requested is not None and (snapshot is None or request.overwrites):
+        snapshot, planned = None, plan(source, requested)
+    why = next(_refusals(snapshot, source, request.options), "")
     if why:
         return why
-    planned = plan_existing(source, snapshot)
+    if snapshot is not None:
+        planned = plan_existing(source, snapshot)
     why = next(_index_refusals(source, planned), "")
     if why:
         return why
-    write_options = existing_write_options(columns.sparkSession, engine, snapshot)
+    write_options = _write_options(engine, columns, snapshot, planned)
     own = write_options.own | ambiguous_indexes(columns.schema, planned)
     job = AccumulatorJob.of([each for each in planned if not each.index.of_paths])
     return WritePlan(location, snapshot, replace(write_options, own=own), planned, job)
 
 
-def _refusals(snapshot: Snapshot, source: Source, options: Mapping[str, str]) -> Iterator[str]:
+def _write_options(
+    engine: SparkEngine, columns: DataFrame, snapshot: Snapshot | None, planned: tuple[PlannedIndex, ...]
+) -> WriteOptions:
+    if snapshot is not None:
+        return existing_write_options(columns.sparkSession, engine, snapshot)
+    write_options = new_write_options(columns.sparkSession, engine, CURRENT_VERSION)
+    check_keys(write_options, planned)
+    return write_options
+
+
+def _refusals(snapshot: Snapshot | None, source: Source, options: Mapping[str, str]) -> Iterator[str]:
     """Yield why a refresh has to read the files of a write to a dataset."""
+    if source.read_profile.format not in _FORMATS:
+        yield f"files of the format {source.read_profile.format} do not give the values back as they were"
+    if snapshot is not None:
+        yield from _snapshot_refusals(snapshot, source)
+    for name in options:
+        lower = name.lower()
+        if lower not in _OPTIONS and not lower.startswith(_OPTION_PREFIXES):
+            yield f"xskip does not know what the option {name} of the writer does"
+
+
+def _snapshot_refusals(snapshot: Snapshot, source: Source) -> Iterator[str]:
     recorded = snapshot.read_profile
     if recorded is None:
         yield "another program has collected its statistics"
         return
     if other := snapshot.of_another(source.location):
         yield f"it is the index of {other}"
-    if source.read_profile.format not in _FORMATS:
-        yield f"files of the format {source.read_profile.format} do not give the values back as they were"
     if recorded.format != source.read_profile.format:
         yield f"it reads files of the format {recorded.format}, and the write is in {source.read_profile.format}"
     if recorded.options or not recorded.columns.keys() <= _COLUMNS:
         yield "it reads the files with options that change values"
-    for name in options:
-        lower = name.lower()
-        if lower not in _OPTIONS and not lower.startswith(_OPTION_PREFIXES):
-            yield f"xskip does not know what the option {name} of the writer does"
     if any(index_of(definition) is None for definition, _ in snapshot.indexes):
         yield "it has an index type that is not registered"
 

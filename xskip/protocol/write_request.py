@@ -23,7 +23,11 @@ class WriteRequest:
     location: IndexLocation
     #: The options of the writer.
     options: Mapping[str, str]
-    #: Whether the write overwrites former files.
+    #: The path to which Spark writes.
+    path: str
+    #: The text of the indexes that the write requests for a dataset without an index; empty for none.
+    indexes: str
+    #: Whether the write deletes all former files of the dataset.
     overwrites: bool
     #: The directories of whose former files the write has left none, as metadata name files.
     removed: tuple[str, ...] = ()
@@ -37,8 +41,8 @@ class WriteRequest:
             str(place["root"]), str(place["directory"]), str(place["identifier"]), str(place.get("listed", ""))
         )
         return WriteRequest(
-            fields["question"], int(fields["id"]), location, dict(fields["options"]), bool(fields["overwrites"]),
-            tuple(map(str, fields.get("removed", ()))),
+            fields["question"], int(fields["id"]), location, dict(fields["options"]), str(fields["path"]),
+            str(fields["indexes"] or ""), bool(fields["overwrites"]), tuple(map(str, fields.get("removed", ()))),
         )  # fmt: skip
 
 

@@ -41,6 +41,10 @@ class IndexedWrite:
         """Return the session of the write in the JVM."""
         return self._java.session()
 
+    def format(self) -> str:
+        """Return the short name of the format of the files."""
+        return str(self._java.format())
+
     def columns(self, spark: SparkSession) -> DataFrame:
         """Return a DataFrame over no files with the written columns; ``spark`` is the session of the write."""
         from pyspark.sql import DataFrame

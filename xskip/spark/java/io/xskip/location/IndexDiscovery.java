@@ -103,6 +103,15 @@ public final class IndexDiscovery {
     return locations;
   }
 
+  /** Returns the location at which the index of a dataset is created to which Spark writes. */
+  public static IndexLocation newLocation(
+      Path output, CatalogTable table, SkippingSettings settings) {
+    List<IndexLocation> ofTable =
+        table == null ? new ArrayList<IndexLocation>() : IndexLocations.ofTable(table, settings);
+    return (IndexLocation)
+        (ofTable.isEmpty() ? IndexLocations.ofPath(Paths.key(output), settings) : ofTable).get(0);
+  }
+
   /** Returns the location that a file index itself knows, or null. */
   public static IndexLocation own(FileIndex index, SkippingSettings settings) {
     return index instanceof OwnIndexLocation

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.common.Json;
+import io.xskip.common.Paths;
+import io.xskip.common.RootNames;
 import io.xskip.connection.HookState;
 import io.xskip.location.IndexLocation;
 import io.xskip.shims.Scala;
@@ -43,12 +45,18 @@ public final class IndexedWrite {
   private final long id = LAST.incrementAndGet();
   private final InsertIntoHadoopFsRelationCommand command;
   private final IndexLocation location;
+  private final String indexes; // that the write requests, or null
   private final Object session;
   private WrittenFiles written = null;
 
-  IndexedWrite(InsertIntoHadoopFsRelationCommand command, IndexLocation location, Object session) {
+  IndexedWrite(
+      InsertIntoHadoopFsRelationCommand command,
+      IndexLocation location,
+      String indexes,
+      Object session) {
     this.command = command;
     this.location = location;
+    this.indexes = indexes;
     this.session = session;
   }
 
@@ -115,7 +123,9 @@ public final class IndexedWrite {
     location.writeTo(json);
     json.writeFieldName("options");
     Json.writeStrings(json, Scala.map(command.options()));
-    json.writeBooleanField("overwrites", command.mode() == SaveMode.Overwrite);
+    json.writeStringField("path", command.outputPath().toString());
+    json.writeStringField("indexes", indexes);
+    json.writeBooleanField("overwrites", overwritesAll());
     if (removed != null) { // the directories of whose files the write has left none
       json.writeArrayFieldStart("removed");
       for (String directory : removed) {
@@ -126,6 +136,16 @@ public final class IndexedWrite {
     json.writeEndObject();
     json.close();
     return text.toString();
+  }
+
+  /** Returns whether the write deletes all former files of the dataset. */
+  private boolean overwritesAll() {
+    RootNames names = location.names();
+    String root = names == null ? location.root() : names.listed();
+    return command.mode() == SaveMode.Overwrite
+        && !command.dynamicPartitionOverwrite()
+        && command.staticPartitions().isEmpty()
+        && Paths.location(command.outputPath().toString()).equals(root);
   }
 
   // The methods for Python.
@@ -145,6 +165,11 @@ public final class IndexedWrite {
         command.fileFormat(),
         Map$.MODULE$.<String, String>empty(),
         (SparkSession) session);
+  }
+
+  /** Returns the short name of the format of the files. */
+  public String format() {
+    return SparkCompat.format(relation());
   }
 
   /** Returns the files that the write has committed. */

@@ -10,6 +10,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /** Lets the writes to datasets with an index collect statistics. */
@@ -21,10 +22,13 @@ public final class IndexedWrites {
 
   /** Returns a plan in which a write to an indexed dataset collects statistics. */
   public static LogicalPlan rewrite(LogicalPlan plan, SkippingSettings settings) {
-    if (plan.getClass() != InsertIntoHadoopFsRelationCommand.class) {
-      return plan;
-    }
     try {
+      if (plan instanceof CreateDataSourceTableAsSelectCommand) {
+        RequestedIndexes.announce((CreateDataSourceTableAsSelectCommand) plan, settings.session);
+      }
+      if (plan.getClass() != InsertIntoHadoopFsRelationCommand.class) {
+        return plan;
+      }
       return rewrite((InsertIntoHadoopFsRelationCommand) plan, settings);
     } catch (Throwable t) {
       Failures.logWrite(t);
@@ -34,13 +38,18 @@ public final class IndexedWrites {
 
   private static LogicalPlan rewrite(
       InsertIntoHadoopFsRelationCommand command, SkippingSettings settings) throws Exception {
-    List<IndexLocation> locations =
-        IndexDiscovery.ofOutput(output(command, settings), table(command), settings);
-    if (locations.isEmpty()) {
+    Path output = output(command, settings);
+    CatalogTable table = table(command);
+    String indexes = RequestedIndexes.of(command, table, output);
+    List<IndexLocation> locations = IndexDiscovery.ofOutput(output, table, settings);
+    if (locations.isEmpty() && indexes == null) {
       return command;
     }
-    IndexedWrite write =
-        new IndexedWrite(command, (IndexLocation) locations.get(0), settings.session);
+    IndexLocation location =
+        locations.isEmpty()
+            ? IndexDiscovery.newLocation(output, table, settings)
+            : (IndexLocation) locations.get(0);
+    IndexedWrite write = new IndexedWrite(command, location, indexes, settings.session);
     StatisticsPlan plan = write.plan();
     return plan == null
         ? command
