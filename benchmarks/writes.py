@@ -4,7 +4,7 @@
 
 ``large`` appends 100 files, of ``--rows`` rows each, to a dataset in Parquet and in Avro, and ``small`` 1,000 files of
 2,000 rows: without an index, with MinMax on two columns, with ValueList and BloomFilter as well, and without statistics
-but with a refresh after the write. ``batch`` appends 100 files of 20 rows to a dataset of 10,000 files, as a stream does.
+but with a refresh after the write. ``batch`` appends 100 files of 20 rows to a dataset of 10,000 files, as streams do.
 ``commits`` appends a file of one row again and again, and compares the last appends with the first.
 """
 
@@ -51,9 +51,11 @@ class Target:
         self.spark.conf.set(SETTING, str(writes).lower())
 
     def append(self, files: int, rows: int) -> None:
+        """Append files of some rows each."""
         write(self.spark, self.fmt, str(self.path), (0, files), rows=rows)
 
     def append_and_refresh(self, files: int, rows: int) -> None:
+        """Append files, and let a refresh read them."""
         self.append(files, rows)
         self.index.refresh()
 
@@ -94,7 +96,9 @@ def batch(spark: SparkSession, folder: Path, lines: Lines) -> None:
     runs = [(partial(spark.conf.set, SETTING, on), append) for on in ("false", "true")]
     none, indexed = interleaved(runs, 15, 3)
     added = statistics.median(each.seconds for each in indexed) - statistics.median(each.seconds for each in none)
-    lines.add(f"milliseconds that a batch of 100 files takes longer, beside {files:,} files", 1000 * added, limit="<= 50")
+    lines.add(
+        f"milliseconds that a batch of 100 files takes longer, beside {files:,} files", 1000 * added, limit="<= 50"
+    )
 
 
 def commits(spark: SparkSession, folder: Path, lines: Lines) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         register_function,
         use_kms,
     )
+    from xskip.api.write import write
     from xskip.errors import XskipError
     from xskip.indexes import (
         BloomFilter,
@@ -97,6 +98,7 @@ __all__ = [
     "settings",
     "use_kms",
     "watch",
+    "write",
 ]
 
 #: The public names of each module. A module is imported when one of its names is used first.
@@ -110,6 +112,7 @@ _NAMES = {
     "xskip.api.session": (
         "configure", "declare_classes", "disable", "enable", "is_enabled", "register_function", "use_kms",
     ),
+    "xskip.api.write": ("write",),
     "xskip.errors": ("XskipError",),
     "xskip.indexes": (
         "BloomFilter", "Formatted", "GapList", "GeoBox", "Hybrid", "Index", "MinMax", "NullCount", "OneColumn",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import xskip
 from tests.docs.blocks import blocks_in
 from tests.maven import CannotFetchError
 from tests.questdb.server import running_server
@@ -34,7 +35,9 @@ def prepare(
     places = {"/lake/": f"{folder}/lake/", "/md/": f"{folder}/md/"}
     names: dict[str, Any] = {}
     if spark is not None:
-        spark.conf.unset("spark.xskip.strict")  # as users have it
+        for key in ("strict", "writes.enabled"):  # as users have it
+            spark.conf.unset(f"spark.xskip.{key}")
+        xskip.disable(spark)
         names["spark"] = spark
     if page.stem == "quix-lake":
         places = {"s3a://bucket/workspace": str(_quix_lake(folder / "workspace"))}

@@ -13,6 +13,7 @@ import xskip
 from tests.helpers import kept, metadata
 from tests.indexing.writes import SIMPLE, assert_as_built, dataset, frame
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip.errors import ArgumentError
 from xskip.indexes.definition_text import parse_indexes, text_of
 
 TEXT = "minmax(x), valuelist(s), bloomfilter(x)"
@@ -137,6 +138,23 @@ def test_a_wrong_request(
     assert why in caplog.text
     assert not SkippingIndex.for_path(spark, path, format="avro").exists()
     assert spark.read.format("avro").load(path).count() == 10
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "json"])
+def test_write(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, fmt: str) -> None:
+    """The function writes with the option, and reads files only where the write could not collect."""
+    path = tmp_path / "d"
+    with caplog.at_level(logging.INFO, "xskip.builds"):
+        made = xskip.write(frame(spark, 0).write.partitionBy("p"), path, [MinMax("x"), ValueList("s")], format=fmt)
+    assert ("collecting the statistics" in caplog.text) is (fmt == "json")
+    assert list(metadata(made).indexes) == [("minmax", ("x",)), ("valuelist", ("s",))]
+    xskip.write(frame(spark, 100).write.partitionBy("p"), path, [MinMax("x")], format=fmt, mode="append")
+    assert list(metadata(made).indexes) == [("minmax", ("x",))]
+    assert (made.status().indexed, made.status().missing) == (12, 0)
+    with pytest.raises(ArgumentError, match="mode"):
+        xskip.write(frame(spark, 0), path, [MinMax("x")], mode="replace")
+    with pytest.raises(ArgumentError, match="DataFrame"):
+        xskip.write([1], path, [MinMax("x")])  # type: ignore[arg-type]
 
 
 def test_texts_of_indexes() -> None:

@@ -21,8 +21,8 @@ _ERRORS = (TypeError, ValueError)
 def parse_index(text: str) -> Index:
     """Return the index that a text defines; raise IndexDefinitionError for any other text.
 
-    >>> parse_index("valuelist(city, max_values=100)")
-    ValueList(column='city', key_label=None, expression=False, max_values=100)
+    >>> parse_index("valuelist(city, max_values=100)").max_values
+    100
     """
     indexes = parse_indexes(text)
     if len(indexes) != 1:
