@@ -6,6 +6,7 @@ import logging
 import random
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import xskip
 from tests.e2e.random_files import POOLS
 from tests.helpers import index, kept, metadata
 from tests.indexing.writes import SIMPLE, all_of, assert_as_built, dataset, frame
+from tests.metadatastore.samples import opened
 from xskip import BloomFilter, GapList, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
 from xskip.errors import IndexExistsError
 
@@ -291,3 +293,92 @@ def test_create_after_an_overwrite(spark: SparkSession, tmp_path: Path) -> None:
     made.ensure([MinMax("p")])
     with pytest.raises(IndexExistsError):
         made.create(SIMPLE)
+
+
+def test_nested_columns_and_expressions(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-1] [WRT-ST-2] Fields of structs, elements of arrays, values of maps; structs and arrays can be NULL."""
+    path = str(tmp_path / "d")
+    rows = spark.range(0, 30, 1, 2).selectExpr(
+        "id AS `a b`",
+        "IF(id % 5 = 0, NULL, struct(IF(id % 3 = 0, NULL, id) AS n, struct(CAST(id AS STRING) AS s) AS inner)) AS t",
+        "IF(id % 7 = 0, NULL, array(id, id + 1, NULL)) AS items",
+        "map('k', id) AS props",
+    )
+    rows.write.parquet(path)
+    indexes: list[Any] = [
+        MinMax("`a b`"), MinMax("t.n"), ValueList("t.inner.s"), BloomFilter("t.inner.s"), MinMax("items"),
+        ValueList("items"), MinMax("props['k']", expression=True), NullCount("t.n"),
+        MinMax("size(items)", expression=True), Prefix("t.inner.s", length=1),
+    ]  # fmt: skip
+    made = index(spark, path, indexes)
+    rows.write.mode("append").parquet(path)
+    rows.selectExpr("props", "items", "t", "`a b`").write.mode("append").parquet(path)
+    assert_as_built(made, indexes)
+
+
+def test_directories_that_are_no_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-1] Spark does not read them with the dataset, and what is beside the dataset is another one."""
+    location, path = dataset(spark, tmp_path).describe().location, str(tmp_path / "d")
+    for other in ("sub", "_staging", "../d2", "p=1/sub"):
+        frame(spark, 100).write.mode("append").parquet(f"{path}/{other}")
+    assert opened(location).rows == 2
+
+
+def test_many_threads(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-6] Threads write to partitions of one dataset, and to others, at once; each file is in an index once."""
+    shared = dataset(spark, tmp_path, "parquet", "p")
+    own = [dataset(spark, tmp_path / str(i)) for i in range(4)]
+
+    def work(number: int) -> None:
+        for i in range(3):
+            rows = frame(spark, 100 * number + 10 * i)
+            rows.drop("p").write.mode("append").parquet(str(tmp_path / "d" / f"p={number}"))
+            rows.write.mode("append").parquet(str(tmp_path / str(number) / "d"))
+
+    files = len(metadata(shared))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    for made in own:
+        assert len(metadata(made)) == 8
+        assert_as_built(made, SIMPLE)
+    if shared.status().missing:  # a writer that others overtake again and again gives up
+        shared.refresh()
+    assert len(metadata(shared)) == files + 24
+    assert_as_built(shared, SIMPLE)
+
+
+def test_symbolic_links(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-1] A dataset has the same index by each of its names."""
+    made = dataset(spark, tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "d")
+    frame(spark, 100).write.mode("append").parquet(str(tmp_path / "link"))
+    assert_as_built(made, SIMPLE)
+
+
+def test_for_each_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-1] The writes of a stream's batches; another session of the program has the rule as well."""
+    made, path = dataset(spark, tmp_path), str(tmp_path / "d")
+    frame(spark, 100, 20, 4).write.parquet(str(tmp_path / "source"))
+    stream = spark.readStream.schema("x int, s string, p bigint").option("maxFilesPerTrigger", 2)
+    query = (
+        stream.parquet(str(tmp_path / "source"))
+        .writeStream.foreachBatch(lambda batch, _: batch.write.mode("append").parquet(path))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert spark.read.parquet(path).count() == 30
+    assert len(metadata(made)) > 4
+    assert_as_built(made, SIMPLE)
+
+
+def test_case_sensitivity(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-3] A session that tells columns apart by case writes others than the index knows."""
+    made, path = dataset(spark, tmp_path), str(tmp_path / "d")
+    frame(spark, 100).withColumnRenamed("x", "X").write.mode("append").parquet(path)
+    assert made.status().missing == 0
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    frame(spark, 100).write.mode("append").parquet(path)
+    spark.conf.set("spark.sql.caseSensitive", "false")
+    assert made.status().missing == 2

@@ -128,6 +128,8 @@ def _snapshot_refusals(snapshot: Snapshot, source: Source) -> Iterator[str]:
         yield f"it is the index of {other}"
     if recorded.format != source.read_profile.format:
         yield f"it reads files of the format {recorded.format}, and the write is in {source.read_profile.format}"
+    if recorded.case_sensitive != source.read_profile.case_sensitive:
+        yield "the session and the index differ in spark.sql.caseSensitive"
     if recorded.options or not recorded.columns.keys() <= _COLUMNS:
         yield "it reads the files with options that change values"
     if any(index_of(definition) is None for definition, _ in snapshot.indexes):

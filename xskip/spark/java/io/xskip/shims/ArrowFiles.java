@@ -2,11 +2,13 @@ package io.xskip.shims;
 
 import java.io.FileOutputStream;
 import java.io.OutputStream;
+import java.lang.reflect.Method;
 import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.StructType;
@@ -26,9 +28,7 @@ public final class ArrowFiles {
     OutputStream file = new FileOutputStream(path);
     VectorSchemaRoot root = null;
     try {
-      root =
-          VectorSchemaRoot.create(
-              ArrowUtils$.MODULE$.toArrowSchema(schema, "UTC", true, false), allocator);
+      root = VectorSchemaRoot.create(arrowSchema(schema), allocator);
       ArrowStreamWriter stream = new ArrowStreamWriter(root, (DictionaryProvider) null, file);
       stream.start();
       ArrowWriter writer = ArrowWriter.create(root);
@@ -48,5 +48,23 @@ public final class ArrowFiles {
       file.close();
       allocator.close();
     }
+  }
+
+  private static Schema arrowSchema(StructType schema) throws Exception {
+    for (Method method : ArrowUtils$.class.getMethods()) {
+      Class<?>[] types = method.getParameterTypes();
+      if (!method.getName().equals("toArrowSchema") || types.length < 4) {
+        continue;
+      }
+      Object[] arguments = new Object[types.length]; // Spark 4.3 has a fifth
+      arguments[0] = schema;
+      arguments[1] = "UTC";
+      arguments[2] = Boolean.TRUE; // to refuse two columns of one name
+      for (int i = 3; i < arguments.length; i++) {
+        arguments[i] = Boolean.FALSE;
+      }
+      return (Schema) method.invoke(ArrowUtils$.MODULE$, arguments);
+    }
+    throw new NoSuchMethodException("ArrowUtils.toArrowSchema");
   }
 }

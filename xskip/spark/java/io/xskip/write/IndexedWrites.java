@@ -1,6 +1,7 @@
 package io.xskip.write;
 
 import io.xskip.common.Failures;
+import io.xskip.common.Paths;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
@@ -49,11 +50,32 @@ public final class IndexedWrites {
         locations.isEmpty()
             ? IndexDiscovery.newLocation(output, table, settings)
             : (IndexLocation) locations.get(0);
+    if (!isInDataset(Paths.key(output), location)) {
+      return command;
+    }
     IndexedWrite write = new IndexedWrite(command, location, indexes, settings.session);
     StatisticsPlan plan = write.plan();
     return plan == null
         ? command
         : indexed(command, new IndexedPath(command.outputPath(), plan, write));
+  }
+
+  /** Returns whether Spark reads the files of a directory as files of the dataset. */
+  private static boolean isInDataset(String output, IndexLocation location) {
+    String root = location.names() == null ? location.root() : location.names().listed();
+    if (output.equals(root)) {
+      return true;
+    }
+    String start = root.endsWith("/") ? root : root + "/";
+    if (!output.startsWith(start)) {
+      return false;
+    }
+    for (String name : output.substring(start.length()).split("/")) {
+      if (name.indexOf('=') <= 0) { // no partition
+        return false;
+      }
+    }
+    return true;
   }
 
   /**

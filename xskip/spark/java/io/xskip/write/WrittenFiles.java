@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
@@ -62,32 +61,27 @@ public final class WrittenFiles {
     system = command.outputPath().getFileSystem(conf);
     output = system.makeQualified(command.outputPath());
     root = system.makeQualified(Paths.path(names == null ? location.root() : names.listed()));
+    for (WrittenFile file : FileTimes.asListed(found(results), system)) {
+      Path directory = file.status.getPath().getParent();
+      if (!directories.containsKey(directory)) {
+        directories.put(directory, new ArrayList<WrittenFile>());
+      }
+      ((List<WrittenFile>) directories.get(directory)).add(file);
+    }
+  }
+
+  private List<WrittenFile> found(List<InternalRow> results) throws Exception {
     List<Callable<List<WrittenFile>>> calls = new ArrayList<>();
     for (int start = 0; start < results.size(); start += FILES_PER_CALL) {
       int end = Math.min(results.size(), start + FILES_PER_CALL);
       calls.add(new StatusCall(results.subList(start, end)));
     }
-    for (List<WrittenFile> files :
-        Parallel.results(calls, Math.max(1, Math.min(THREADS, calls.size())))) {
-      for (WrittenFile file : files) {
-        Path directory = file.status.getPath().getParent();
-        if (!directories.containsKey(directory)) {
-          directories.put(directory, new ArrayList<WrittenFile>());
-        }
-        ((List<WrittenFile>) directories.get(directory)).add(file);
-      }
+    int threads = Math.max(1, Math.min(THREADS, calls.size()));
+    List<WrittenFile> found = new ArrayList<>();
+    for (List<WrittenFile> files : Parallel.results(calls, threads)) {
+      found.addAll(files);
     }
-  }
-
-  /** A file, and the row of its results. */
-  private static final class WrittenFile {
-    final FileStatus status;
-    final InternalRow result;
-
-    WrittenFile(FileStatus status, InternalRow result) {
-      this.status = status;
-      this.result = result;
-    }
+    return found;
   }
 
   /** Finds some files; leaves out those that are not where this class expects them. */
