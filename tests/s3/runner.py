@@ -13,12 +13,20 @@ import traceback
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.s3 import bucket, lake_scenarios, reading_scenarios, scenarios, sink_scenarios, table_scenarios
+from tests.s3 import (
+    bucket,
+    lake_scenarios,
+    reading_scenarios,
+    scenarios,
+    sink_scenarios,
+    table_scenarios,
+    write_scenarios,
+)
 from tests.s3.bucket import HADOOP, UNCONDITIONAL, Bucket
 from tests.s3.client import Server
 
 #: The modules whose import registers the scenarios.
-MODULES = (scenarios, lake_scenarios, sink_scenarios, reading_scenarios, table_scenarios)
+MODULES = (scenarios, lake_scenarios, sink_scenarios, reading_scenarios, table_scenarios, write_scenarios)
 SCENARIOS = bucket.SCENARIOS
 
 

@@ -7,18 +7,18 @@ import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.shims.SparkCompat;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
+import org.apache.spark.sql.execution.datasources.BasicWriteJobStatsTracker;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+import org.apache.spark.util.SerializableConfiguration;
 
 /** Lets the writes to datasets with an index collect statistics. */
 public final class IndexedWrites {
-  /** By its name: javac cannot compile the class. */
-  private static final String INSERT = "io.xskip.write.IndexedInsert";
-
   private IndexedWrites() {}
 
   /** Returns a plan in which a write to an indexed dataset collects statistics. */
@@ -82,13 +82,12 @@ public final class IndexedWrites {
    * Returns a command that collects the statistics that its path tells, or the command itself if
    * this Spark has another one.
    */
-  static InsertIntoHadoopFsRelationCommand indexed(
+  public static InsertIntoHadoopFsRelationCommand indexed(
       InsertIntoHadoopFsRelationCommand command, Path path) {
     try {
       Object[] elements = SparkCompat.elements(command);
       elements[0] = path;
-      Class<?> type = Class.forName(INSERT, true, IndexedWrites.class.getClassLoader());
-      Object insert = SparkCompat.newInstance(type, elements);
+      Object insert = SparkCompat.newInstance(InsertClass.get(), elements);
       if (insert == null) {
         return command;
       }
@@ -111,5 +110,14 @@ public final class IndexedWrites {
 
   private static CatalogTable table(InsertIntoHadoopFsRelationCommand command) {
     return command.catalogTable().isEmpty() ? null : (CatalogTable) command.catalogTable().get();
+  }
+
+  /** Returns what collects the statistics of a write: Spark's own, and those of the index. */
+  public static BasicWriteJobStatsTracker tracker(
+      InsertIntoHadoopFsRelationCommand command, Configuration conf) {
+    SerializableConfiguration serializable = new SerializableConfiguration(conf);
+    return command.outputPath() instanceof IndexedPath
+        ? new StatisticsTracker(serializable, command.metrics(), (IndexedPath) command.outputPath())
+        : new BasicWriteJobStatsTracker(serializable, command.metrics());
   }
 }
