@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.e2e.random_files import POOLS
-from tests.helpers import index, kept, metadata
+from tests.helpers import index, kept, metadata, rows_of
 from tests.indexing.writes import SIMPLE, all_of, assert_as_built, dataset, frame
 from tests.metadatastore.samples import opened
 from xskip import BloomFilter, GapList, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
@@ -382,3 +382,14 @@ def test_case_sensitivity(spark: SparkSession, tmp_path: Path) -> None:
     frame(spark, 100).write.mode("append").parquet(path)
     spark.conf.set("spark.sql.caseSensitive", "false")
     assert made.status().missing == 2
+
+
+def test_defaults_of_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-ST-2] A default concerns the files that lack the column, and written files have it."""
+    spark.sql(f"CREATE TABLE t (x int, y int DEFAULT 7) USING parquet LOCATION '{tmp_path}/d'")
+    spark.sql("INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM range(4)")
+    made = SkippingIndex.for_table(spark, "t")
+    made.create([MinMax("x"), ValueList("y")])
+    spark.sql("INSERT INTO t (x) VALUES (100)")
+    assert [row[-4:-1] for row in rows_of(made) if "'min': 100" in row] == ["[7]"]
+    assert_as_built(made, [MinMax("x"), ValueList("y")])

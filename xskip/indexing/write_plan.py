@@ -34,8 +34,8 @@ _OPTIONS = (
     "recordname", "recordnamespace", "xskip.index", "serialization.format",
 )  # fmt: skip
 _OPTION_PREFIXES = ("parquet.", "orc.")
-#: The properties of columns that do not change the values in files that Spark writes.
-_COLUMNS = {"position", "time"}
+#: The properties of columns that do not change the values of files with all columns, which Spark has written.
+_COLUMNS = {"default", "position", "struct", "time"}
 #: Parts of the names of types that a file can hold in another precision or calendar.
 _TIMES = ("date", "time", "interval")
 #: The settings by which Spark writes dates and times otherwise, each with the value that does so.
