@@ -164,6 +164,9 @@ def test_partitions_of_paths(spark: SparkSession, tmp_path: Path) -> None:
     assert_as_built(made, SIMPLE)
     rows.where("x = 5").drop("a b", "q").write.mode("append").parquet(f"{path}/a b=9/q=z")
     assert_as_built(made, SIMPLE)
+    spark.conf.set("spark.sql.optimizer.plannedWrite.enabled", "false")
+    rows.where("x < 9").write.mode("overwrite").partitionBy("a b", "q").parquet(path)
+    assert_as_built(made, SIMPLE)
 
 
 #: What leaves the files of a write to a refresh, and what the log says.

@@ -160,9 +160,9 @@ class WriteCommit:
         if rest is not None:
             files += write_files(rest, identifier, folder, len(files), plan.write_options)
         former = before or plan.snapshot
-        record = creation.record if creation is not None else former.record if former is not None else None
+        record = creation.record if creation is not None else former.record if former else None
         assert record is not None
-        removed = len(alive) - int(alive.sum()) if before is not None else plan.snapshot.rows if plan.snapshot else 0
+        removed = former.rows - int(alive.sum()) if former else 0
         entries = (*kept, *(entry for _, entry in files))
         done = Operation(_OPERATION, len(table), removed)
         changed = replace(record, version=plan.write_options.version, metadata_files=entries, operation=done)
@@ -190,8 +190,10 @@ def _is_same(snapshot: Snapshot, plan: WritePlan) -> bool:
     known = {each.definition.key: each.definition for each in plan.planned}
     definitions = [definition for definition, _ in snapshot.indexes]
     same = {d.key for d in definitions} == known.keys() and all(d.is_same(known[d.key]) for d in definitions)
-    assert plan.snapshot is not None
-    return same and snapshot.is_ours and snapshot.live.index == plan.snapshot.live.index
+    before = plan.snapshot
+    assert before is not None
+    of_same_form = snapshot.version == before.version
+    return same and snapshot.is_ours and of_same_form and snapshot.live.index == before.live.index
 
 
 def _partition_types(snapshot: Snapshot) -> dict[str, str]:

@@ -114,22 +114,21 @@ final class FileStatistics implements WriteTaskStatsTracker {
     open.clear();
     results.clear();
     file = null;
-    if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
-      throw (VirtualMachineError) error;
-    }
     Failures.logDebug("the statistics of written files", error);
   }
 
   @Override
   public WriteTaskStats getFinalStats(long taskCommitTime) {
     WriteTaskStats stats = delegate.getFinalStats(taskCommitTime);
-    if (hasFailed) {
+    try {
+      BasicWriteTaskStats basic = (BasicWriteTaskStats) stats;
+      List<InternalRow> rows = Scala.list(basic.partitions());
+      rows.addAll(results);
+      return results.isEmpty() ? stats : copy(basic, rows);
+    } catch (Throwable t) {
+      fail(t);
       return stats;
     }
-    BasicWriteTaskStats basic = (BasicWriteTaskStats) stats;
-    List<InternalRow> rows = Scala.list(basic.partitions());
-    rows.addAll(results);
-    return copy(basic, rows);
   }
 
   private static BasicWriteTaskStats copy(BasicWriteTaskStats stats, List<InternalRow> partitions) {

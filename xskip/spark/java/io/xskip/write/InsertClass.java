@@ -20,7 +20,10 @@ import org.apache.xbean.asm9.Type;
 final class InsertClass {
   private static final Type NAME = Type.getObjectType("io/xskip/write/IndexedInsert");
   private static final Type SUPER = Type.getType(InsertIntoHadoopFsRelationCommand.class);
-  private static final Type CALLS = Type.getType(IndexedWrites.class);
+
+  // by its name: it is the class that uses this one
+  private static final Type CALLS = Type.getObjectType("io/xskip/write/IndexedWrites");
+
   private static final Type PLAN = Type.getType(LogicalPlan.class);
   private static final Type TEXT = Type.getType(String.class);
   private static final Type PATH = Type.getType(Path.class);

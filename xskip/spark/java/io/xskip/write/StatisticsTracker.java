@@ -40,15 +40,27 @@ final class StatisticsTracker extends BasicWriteJobStatsTracker {
   @Override
   public void processStats(Seq<WriteTaskStats> stats, long jobCommitTime) {
     List<InternalRow> results = new ArrayList<>();
-    List<WriteTaskStats> own = new ArrayList<>();
-    for (WriteTaskStats each : Scala.list(stats)) {
-      own.add(FileStatistics.removeResults((BasicWriteTaskStats) each, results));
-    }
-    super.processStats((Seq<WriteTaskStats>) Scala.seq(own), jobCommitTime);
+    super.processStats(removeResults(stats, results), jobCommitTime);
     try {
       write.commit(results);
     } catch (Throwable t) {
       Failures.logWrite(t);
+    }
+  }
+
+  /** Moves the results in the statistics of tasks to a list, and returns Spark's own statistics. */
+  private static Seq<WriteTaskStats> removeResults(
+      Seq<WriteTaskStats> stats, List<InternalRow> results) {
+    try {
+      List<WriteTaskStats> left = new ArrayList<>();
+      for (WriteTaskStats each : Scala.list(stats)) {
+        left.add(FileStatistics.removeResults((BasicWriteTaskStats) each, results));
+      }
+      return (Seq<WriteTaskStats>) Scala.seq(left);
+    } catch (Throwable t) {
+      Failures.logWrite(t);
+      results.clear();
+      return stats;
     }
   }
 }
