@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from tests.helpers import kept, metadata
+from tests.helpers import kept, metadata, opened_files
 from tests.indexing.writes import SIMPLE, assert_as_built, dataset, frame
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import ArgumentError
@@ -69,6 +69,28 @@ def test_created_with_the_data(spark: SparkSession, tmp_path: Path, way: str) ->
     assert 0 < len(kept(spark, path, "x = 100", fmt)) < len(files)
     assert_as_built(made, SIMPLE)
     assert [each.definition for each in metadata(made).indexes.values()] == written
+
+
+@pytest.mark.parametrize("way", ["save as a table", "the option of a table", "create table as select"])
+def test_tables_by_their_names(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """[WRT-CR-2] The option, which Spark keeps with the table, changes nothing for readers and later writes."""
+    WAYS[way](frame(spark, 0), str(tmp_path / "d"))
+    frame(spark, 100).write.insertInto("t")
+    made = SkippingIndex.for_table(spark, "t")
+    assert made.status().missing == 0
+    assert len(opened_files(spark.table("t").where("x = 100"))) == 1
+    assert made.refresh().reread == ()
+    assert_as_built(made, SIMPLE)
+
+
+def test_defaults_of_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """[WRT-CR-2] The record has what the table tells of its columns, as that of create() has."""
+    at = f"USING parquet LOCATION '{tmp_path}/d'"
+    spark.sql(f"CREATE TABLE t (x int, y int DEFAULT 7) {at} TBLPROPERTIES ('xskip.index' = 'valuelist(y)')")
+    spark.sql("INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM range(4)")
+    made = SkippingIndex.for_table(spark, "t")
+    assert made.refresh().reread == ()
+    assert_as_built(made, [ValueList("y")])
 
 
 def test_definitions_outlive_the_dataset(spark: SparkSession, tmp_path: Path) -> None:

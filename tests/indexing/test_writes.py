@@ -358,24 +358,6 @@ def test_symbolic_links(spark: SparkSession, tmp_path: Path) -> None:
     assert_as_built(made, SIMPLE)
 
 
-def test_for_each_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """[WRT-ST-1] The writes of a stream's batches; another session of the program has the rule as well."""
-    made, path = dataset(spark, tmp_path), str(tmp_path / "d")
-    frame(spark, 100, 20, 4).write.parquet(str(tmp_path / "source"))
-    stream = spark.readStream.schema("x int, s string, p bigint").option("maxFilesPerTrigger", 2)
-    query = (
-        stream.parquet(str(tmp_path / "source"))
-        .writeStream.foreachBatch(lambda batch, _: batch.write.mode("append").parquet(path))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    assert spark.read.parquet(path).count() == 30
-    assert len(metadata(made)) > 4
-    assert_as_built(made, SIMPLE)
-
-
 def test_case_sensitivity(spark: SparkSession, tmp_path: Path) -> None:
     """[WRT-ST-3] A session that tells columns apart by case writes others than the index knows."""
     made, path = dataset(spark, tmp_path), str(tmp_path / "d")
@@ -396,3 +378,30 @@ def test_defaults_of_columns(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql("INSERT INTO t (x) VALUES (100)")
     assert [row[-4:-1] for row in rows_of(made) if "'min': 100" in row] == ["[7]"]
     assert_as_built(made, [MinMax("x"), ValueList("y")])
+
+
+PARTITION_FIRST: dict[str, Callable[[SparkSession, str], None]] = {
+    "a table": lambda spark, path: spark.table("src").write.mode("append").partitionBy("p").parquet(path),
+    "another case": lambda spark, path: spark.table("src").write.mode("append").partitionBy("P").parquet(path),
+    "an alias": lambda spark, path: spark.table("src").alias("x").write.mode("append").partitionBy("p").parquet(path),
+    "a view": lambda spark, path: spark.sql("SELECT * FROM v").write.mode("append").partitionBy("p").parquet(path),
+}
+
+
+@pytest.mark.parametrize("way", list(PARTITION_FIRST))
+def test_a_partition_column_before_others(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """[WRT-ST-2] Whatever name, qualifier and place the partition column has in the query."""
+    path = str(tmp_path / "d")
+    rows = spark.range(20).selectExpr("id AS a", "id % 2 AS p", "id + 100 AS b", "string(id + 1000) AS c")
+    rows.write.saveAsTable("src")
+    spark.sql("CREATE TEMP VIEW v AS SELECT * FROM src")
+    spark.table("src").write.partitionBy("p").parquet(path)
+    indexes = [MinMax("a"), MinMax("b"), ValueList("c")]
+    made = index(spark, path, indexes)
+    PARTITION_FIRST[way](spark, path)
+    if way == "another case":  # the directories have another name than those that the index knows
+        assert made.status().missing > 0
+        made.refresh()
+    assert len(metadata(made)) >= 4
+    assert made.validate().wrong == ()
+    assert_as_built(made, indexes)

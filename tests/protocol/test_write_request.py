@@ -10,7 +10,7 @@ from xskip.protocol.write_request import WritePlanAnswer, WriteRequest
 LOCATION = {"root": "/lake/t", "directory": "/lake/t/_xskip/1", "identifier": "/lake/t"}
 MEMBERS = {
     "question": "plan", "id": 7, "location": LOCATION, "options": {"path": "/lake/t"}, "path": "/lake/t",
-    "indexes": None, "overwrites": False,
+    "table": None, "indexes": None, "overwrites": False,
 }  # fmt: skip
 
 
@@ -18,10 +18,10 @@ def test_requests() -> None:
     """[JVM-WR-1] Only a commit has the directories whose files are gone; members with other names have no effect."""
     place = IndexLocation("/lake/t", "/lake/t/_xskip/1", "/lake/t")
     request = WriteRequest.parse(json.dumps({**MEMBERS, "later": 1}))
-    assert request == WriteRequest("plan", 7, place, {"path": "/lake/t"}, "/lake/t", "", overwrites=False)
+    assert request == WriteRequest("plan", 7, place, {"path": "/lake/t"}, "/lake/t", "", "", overwrites=False)
     commit = {**MEMBERS, "question": "commit", "overwrites": True, "removed": ["/lake/t"]}
     gone = ("/lake/t",)
-    expected = WriteRequest("commit", 7, place, {"path": "/lake/t"}, "/lake/t", "", overwrites=True, removed=gone)
+    expected = WriteRequest("commit", 7, place, {"path": "/lake/t"}, "/lake/t", "", "", overwrites=True, removed=gone)
     assert WriteRequest.parse(json.dumps(commit)) == expected
     linked = {**MEMBERS, "location": {**LOCATION, "listed": "/link"}}
     assert WriteRequest.parse(json.dumps(linked)).location.listed == "/link"

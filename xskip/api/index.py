@@ -35,9 +35,8 @@ from xskip.indexing.reconciliation import Reconciliation
 from xskip.indexing.refresh import Refresh, trusted
 from xskip.indexing.source import Source
 from xskip.indexing.update import Update
-from xskip.indexing.write_commit import is_of_overwrite
+from xskip.indexing.write_commit import is_of_writes
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.file_list import FileList
@@ -233,8 +232,8 @@ class SkippingIndex(IndexInspection):
         SettingError
             If a setting of xskip is unknown or has an invalid value.
         IndexExistsError
-            If the dataset already has an index, unless an overwrite has kept it and nothing but writes has changed it
-            since: then the call replaces it.
+            If the dataset already has an index, unless only writes have made it, such as an overwrite of a dataset with
+            an index. Then the call is :meth:`ensure`.
         MetadataVersionError
             If the version does not exist.
         IndexDefinitionError, UnsupportedTypeError
@@ -252,11 +251,31 @@ class SkippingIndex(IndexInspection):
         engine, source = self._open()
         planned = plan(source, wanted)
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
-            _make_room(source)
+            if self._is_made_by_writes(source, version):
+                done = self.ensure(wanted, progress=progress, on_error=on_error, parts=parts)
+                return RefreshResult(
+                    done.added, done.removed, done.unchanged, done.seconds, done.failed, done.reread
+                )  # fmt: skip
         with Collected() as collected:
             update = Update(engine, self._spark, self._reader, progress, on_error, collected)
             result = update.new_build(source, planned, version, part_bytes).run(None)
         return replace(result, seconds=time.monotonic() - started)
+
+    def _is_made_by_writes(self, source: Source, version: int) -> bool:
+        """Return whether only writes have made the index of a dataset; raise an error for another index."""
+        live = find_live(source.storage, source.directory)
+        if live is None:
+            return False
+        same_version = live.record is not None and live.record.version == version
+        if same_version and is_of_writes(source.storage, source.directory, live):
+            return True
+        raise IndexExistsError(
+            "the dataset already has an index", where=source.directory,
+            hint=Words(
+                "{} to bring it up to date, {} to add to it, or {} before {}",
+                Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
+            ),
+        )  # fmt: skip
 
     def ensure(
         self,
@@ -445,20 +464,3 @@ class SkippingIndex(IndexInspection):
 def _check_listing(recheck: Sequence[str], *, trust_listing: bool) -> None:
     check_flag("trust_listing", trust_listing)
     check_texts("recheck", recheck, "date=2026-11-20")
-
-
-def _make_room(source: Source) -> None:
-    """Raise an error if a dataset has an index, unless an overwrite has created the index: then remove it."""
-    live = find_live(source.storage, source.directory)
-    if live is None:
-        return
-    if is_of_overwrite(source.storage, source.directory, live):
-        remove_index(source.storage, source.directory)
-        return
-    raise IndexExistsError(
-        "the dataset already has an index", where=source.directory,
-        hint=Words(
-            "{} to bring it up to date, {} to add to it, or {} before {}",
-            Call("refresh"), Method("add", "[...]"), Method("drop"), Method("create"),
-        ),
-    )  # fmt: skip

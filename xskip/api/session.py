@@ -127,12 +127,15 @@ def enable(spark: SparkSession) -> None:
     >>> len(df.collect()), xskip.last_report(spark).scans[0].skipped
     (2, 2)
     """
-    from xskip.indexing.write_answers import WriteAnswers  # builds need modules that few programs need
+    # builds need modules that few programs need
+    from xskip.indexing.sink_refreshes import listen_to_sinks
+    from xskip.indexing.write_answers import WriteAnswers
 
     engine = engine_of(spark)
     engine.warn_settings(engine.settings.configured(spark))
     engine.hook.connect_writes(WriteAnswers(engine).answer)
     engine.hook.install(spark)
+    listen_to_sinks(engine, spark)
 
 
 def disable(spark: SparkSession) -> None:
@@ -149,7 +152,11 @@ def disable(spark: SparkSession) -> None:
     >>> xskip.is_enabled(spark)
     False
     """
-    engine_of(spark).hook.uninstall(spark)
+    from xskip.indexing.sink_refreshes import stop_listening_to_sinks
+
+    engine = engine_of(spark)
+    engine.hook.uninstall(spark)
+    stop_listening_to_sinks(engine, spark)
 
 
 def is_enabled(spark: SparkSession) -> bool:

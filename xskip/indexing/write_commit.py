@@ -17,11 +17,11 @@ from xskip.indexing.commit_attempts import retry_conflicts
 from xskip.indexing.kept_files import remaining_files
 from xskip.indexing.write_creation import Creation, prepare_creation
 from xskip.indexing.write_plan import WritePlan
-from xskip.metadata.data_files import compare_files
+from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.metadatastore.commit import LiveSnapshot, Operation, publish
-from xskip.metadatastore.commit_records import CommitRecord, read_record
+from xskip.metadatastore.commit_records import list_records, read_record
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -36,7 +36,7 @@ from xskip.spark.collect.relation import Listing
 from xskip.spark.query.spark_engine import SparkEngine
 from xskip.types.datatypes import from_json, json_field, to_json
 
-__all__ = ["WriteCommit", "is_of_overwrite"]
+__all__ = ["WriteCommit", "is_of_writes"]
 
 #: The name of the operation in the record of a commit.
 _OPERATION = "write"
@@ -70,7 +70,7 @@ class WriteCommit:
             if before is not None and not self.request.overwrites:
                 return "another program has created an index while Spark wrote"
             creation = prepare_creation(self.engine, plan, self.request, self.write)
-        elif before is None and not self.request.overwrites:
+        elif before is None and not self._deletes_index:
             raise IndexDroppedError.at(location.directory)
         elif before is not None and not _is_same(before, plan):
             return "the indexes of the dataset were changed while Spark wrote"
@@ -86,6 +86,12 @@ class WriteCommit:
         with temporary_folder("write") as folder:
             self._publish(before, alive, self._table(listed).take(pa.array(new)), Path(folder), creation)
         return ""
+
+    @property
+    def _deletes_index(self) -> bool:
+        """Return whether the write has deleted the index with the dataset."""
+        directory = table_identifier(self.plan.location.directory)
+        return self.request.overwrites and any(directory.startswith(f"{each}/") for each in self.request.removed)
 
     def _alive(self, before: Snapshot | None) -> npt.NDArray[np.bool_]:
         """Return for each file of the index whether the write has left it in place."""
@@ -173,16 +179,15 @@ class WriteCommit:
             creation.keep_definition(self.engine, changed)
 
 
-def is_of_overwrite(storage: Storage, directory: str, live: LiveSnapshot) -> bool:
-    """Return whether an overwrite has created an index in place of a deleted one, and only writes have changed it."""
-    if live.latest is None or not _is_of_write(live.latest.record):
+def is_of_writes(storage: Storage, directory: str, live: LiveSnapshot) -> bool:
+    """Return whether all records of an index are of writes: nobody has created or changed it in another way."""
+    if live.latest is None or not live.index:
         return False
-    first, _ = read_record(storage, directory, live.latest.first)
-    return _is_of_write(first)
-
-
-def _is_of_write(record: CommitRecord) -> bool:
-    return record.operation is not None and record.operation.name == _OPERATION
+    names = [name for name in list_records(storage, directory) if name.identity in ("", live.index)]
+    records = [read_record(storage, directory, name)[0] for name in names]
+    return len(records) == live.latest.record.number and all(
+        each.operation is not None and each.operation.name == _OPERATION for each in records
+    )
 
 
 def _is_same(snapshot: Snapshot, plan: WritePlan) -> bool:

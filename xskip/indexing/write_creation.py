@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from xskip.indexing.build_plan import plan
 from xskip.indexing.definition_copies import keep_definition
-from xskip.indexing.reader import PathReader
+from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.source import Source, open_source
 from xskip.indexing.write_plan import WritePlan
 from xskip.metadata.table import IndexDefinition
@@ -45,7 +45,8 @@ def prepare_creation(
     """
     location = write_plan.location
     spark = session_of(engine.session(), write.session())
-    reader = PathReader(request.path, write.format())
+    # the table tells more than the files: types, and defaults of columns
+    reader = TableReader(request.table) if request.table else PathReader(request.path, write.format())
     source = replace(open_source(spark, engine, reader, location.directory), location=location)
     planned = plan(source, [each.index for each in write_plan.planned], [p.definition for p in write_plan.planned])
     if [each.definition for each in planned] != [each.definition for each in write_plan.planned]:

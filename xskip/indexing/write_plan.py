@@ -33,7 +33,11 @@ _OPTIONS = (
     "__partition_columns", "compression", "maxrecordsperfile", "mergeschema", "partitionoverwritemode", "path",
     "recordname", "recordnamespace", "xskip.index", "serialization.format",
 )  # fmt: skip
-_OPTION_PREFIXES = ("parquet.", "orc.")
+_OPTION_PREFIXES = (
+    "orc.bloom.filter.", "orc.compress", "orc.stripe.size", "parquet.block.size", "parquet.bloom.filter.",
+    "parquet.compression", "parquet.dictionary.page.size", "parquet.enable.dictionary", "parquet.page.",
+    "parquet.writer.version",
+)  # fmt: skip
 #: The properties of columns that do not change the values of files with all columns, which Spark has written.
 _COLUMNS = {"default", "position", "struct", "time"}
 #: Parts of the names of types that a file can hold in another precision or calendar.
@@ -44,6 +48,10 @@ _OTHER_TIMES = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
     "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
     "spark.sql.avro.datetimeRebaseModeInWrite": "LEGACY",
+    # other names that Spark knows for the last three
+    "spark.sql.legacy.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.legacy.parquet.int96RebaseModeInWrite": "LEGACY",
+    "spark.sql.legacy.avro.datetimeRebaseModeInWrite": "LEGACY",
 }
 
 
@@ -76,13 +84,13 @@ def plan_write(engine: SparkEngine, request: WriteRequest, columns: DataFrame) -
     location = request.location
     found = engine.indexes.snapshot(location.directory)
     snapshot = found[0] if found else None
-    requested = parse_indexes(request.indexes) if request.indexes else None
-    if snapshot is None and requested is None:
+    is_requested = bool(request.indexes) and (snapshot is None or request.overwrites)
+    if snapshot is None and not is_requested:
         return ""
     dataset, storage = Dataset(engine.hook, columns), storage_for(engine.hook, location.directory)
     source = Source(columns, dataset, location, storage, dataset.read_profile())
-    if requested is not None and (snapshot is None or request.overwrites):
-        snapshot, planned = None, plan(source, requested)
+    if is_requested:
+        snapshot, planned = None, plan(source, parse_indexes(request.indexes))
     why = next(_refusals(snapshot, source, request.options), "")
     if why:
         return why
@@ -132,8 +140,14 @@ def _snapshot_refusals(snapshot: Snapshot, source: Source) -> Iterator[str]:
         yield "the session and the index differ in spark.sql.caseSensitive"
     if recorded.options or not recorded.columns.keys() <= _COLUMNS:
         yield "it reads the files with options that change values"
+    if recorded.format == "orc" and recorded.columns.get("position") != _positions(snapshot, source):
+        yield "the columns have other places in the files, by which Spark can find them"
     if any(index_of(definition) is None for definition, _ in snapshot.indexes):
         yield "it has an index type that is not registered"
+
+
+def _positions(snapshot: Snapshot, source: Source) -> Mapping[str, str] | None:
+    return source.read_profile.of_columns(snapshot.columns).columns.get("position")
 
 
 def _index_refusals(source: Source, planned: tuple[PlannedIndex, ...]) -> Iterator[str]:

@@ -126,7 +126,7 @@ _ALL = (
     *_FILES,
     ReaderOption("ignoreCorruptFiles", "records", as_boolean, "false"),
     ReaderOption("ignoreMissingFiles", "records", as_boolean, "false"),
-    *_neutral("serialization.format"),
+    *_neutral("serialization.format", "xskip.index"),
 )
 #: The options of each format, without those of all formats.
 OPTIONS: Mapping[str, tuple[ReaderOption, ...]] = {

@@ -25,6 +25,8 @@ class WriteRequest:
     options: Mapping[str, str]
     #: The path to which Spark writes.
     path: str
+    #: The name of the table to which Spark writes; empty if there is none yet.
+    table: str
     #: The text of the indexes that the write requests for a dataset without an index; empty for none.
     indexes: str
     #: Whether the write deletes all former files of the dataset.
@@ -41,8 +43,12 @@ class WriteRequest:
             str(place["root"]), str(place["directory"]), str(place["identifier"]), str(place.get("listed", ""))
         )
         return WriteRequest(
-            fields["question"], int(fields["id"]), location, dict(fields["options"]), str(fields["path"]),
-            str(fields["indexes"] or ""), bool(fields["overwrites"]), tuple(map(str, fields.get("removed", ()))),
+            fields["question"], int(fields["id"]), location, dict(fields["options"]),
+            path=str(fields["path"]),
+            table=str(fields["table"] or ""),
+            indexes=str(fields["indexes"] or ""),
+            overwrites=bool(fields["overwrites"]),
+            removed=tuple(map(str, fields.get("removed", ()))),
         )  # fmt: skip
 
 

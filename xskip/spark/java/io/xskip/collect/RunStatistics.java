@@ -145,8 +145,9 @@ public final class RunStatistics {
     return counts.result();
   }
 
-  public boolean hasRows() {
-    return counts.rows() > 0;
+  /** Returns the number of rows. */
+  public long rows() {
+    return counts.rows();
   }
 
   private void start() {

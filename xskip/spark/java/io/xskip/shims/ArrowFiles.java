@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.ArrowUtils$;
 
 /** Rows in files of Arrow. */
 public final class ArrowFiles {
-  private static final int BATCH = 1000;
+  private static final int BATCH = 100; // Bloom filters are large
 
   private ArrowFiles() {}
 

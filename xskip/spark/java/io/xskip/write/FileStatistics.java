@@ -2,36 +2,28 @@ package io.xskip.write;
 
 import io.xskip.collect.RunStatistics;
 import io.xskip.common.Failures;
-import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.datasources.BasicWriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
-import scala.collection.immutable.Seq;
 
 /**
  * The statistics of the files of a task, beside Spark's own: an error here leaves the files of the
  * task without statistics, and never fails the task.
  *
- * <p>The results travel among the partition values in Spark's statistics, so that the driver gets
- * those of committed attempts only.
+ * <p>The results travel in Spark's statistics ({@link TaskResults}), so that the driver gets those
+ * of committed attempts only.
  */
 final class FileStatistics implements WriteTaskStatsTracker {
-  /** The first value in a row of results; partition values have no such object. */
-  private static final String MARK = "io.xskip.write";
-
-  private static final int PREFIX = 2; // the mark and the path
-
   private final WriteTaskStatsTracker delegate;
   private final StatisticsPlan plan;
   private final Map<String, RunStatistics> open = new HashMap<>();
-  private final List<InternalRow> results = new ArrayList<>();
+  private final List<Object[]> results = new ArrayList<>();
   private UnsafeProjection projection = null;
   private boolean isProjected = false; // whether the projection is known
   private boolean hasFailed = false;
@@ -73,6 +65,7 @@ final class FileStatistics implements WriteTaskStatsTracker {
     }
     try {
       if (filePath != path) { // writers pass the same object for all rows of a file
+        plan.check(row);
         file = (RunStatistics) open.get(filePath);
         path = filePath;
       }
@@ -98,15 +91,16 @@ final class FileStatistics implements WriteTaskStatsTracker {
     }
   }
 
-  /** Returns the results of a file; those of a file without rows are only its path. */
-  private static InternalRow result(String filePath, RunStatistics closed) {
-    Object[] values = new Object[closed.hasRows() ? PREFIX + closed.width() + 1 : PREFIX];
-    values[0] = MARK;
-    values[1] = filePath;
-    if (closed.hasRows()) {
-      values[closed.emit(values, PREFIX, true)] = closed.counts();
+  /** Returns the path of a file, its number of rows, and its results if it has rows. */
+  private static Object[] result(String filePath, RunStatistics closed) {
+    long rows = closed.rows();
+    Object[] values = new Object[rows > 0 ? 2 + closed.width() + 1 : 2];
+    values[0] = filePath;
+    values[1] = Long.valueOf(rows);
+    if (rows > 0) {
+      values[closed.emit(values, 2, true)] = closed.counts();
     }
-    return new GenericInternalRow(values);
+    return values;
   }
 
   private void fail(Throwable error) {
@@ -121,50 +115,10 @@ final class FileStatistics implements WriteTaskStatsTracker {
   public WriteTaskStats getFinalStats(long taskCommitTime) {
     WriteTaskStats stats = delegate.getFinalStats(taskCommitTime);
     try {
-      BasicWriteTaskStats basic = (BasicWriteTaskStats) stats;
-      List<InternalRow> rows = Scala.list(basic.partitions());
-      rows.addAll(results);
-      return results.isEmpty() ? stats : copy(basic, rows);
+      return results.isEmpty() ? stats : TaskResults.add(results, (BasicWriteTaskStats) stats);
     } catch (Throwable t) {
       fail(t);
       return stats;
     }
-  }
-
-  private static BasicWriteTaskStats copy(BasicWriteTaskStats stats, List<InternalRow> partitions) {
-    Seq<InternalRow> rows = (Seq<InternalRow>) Scala.seq(partitions);
-    return new BasicWriteTaskStats(rows, stats.numFiles(), stats.numBytes(), stats.numRows());
-  }
-
-  /** Moves the results in the statistics of a task to a list, and returns Spark's own. */
-  static BasicWriteTaskStats removeResults(BasicWriteTaskStats stats, List<InternalRow> results) {
-    List<InternalRow> partitions = new ArrayList<>();
-    for (InternalRow row : (List<InternalRow>) Scala.list(stats.partitions())) {
-      (isResult(row) ? results : partitions).add(row);
-    }
-    return copy(stats, partitions);
-  }
-
-  private static boolean isResult(InternalRow row) {
-    return row instanceof GenericInternalRow
-        && row.numFields() >= PREFIX
-        && MARK.equals(((GenericInternalRow) row).values()[0]);
-  }
-
-  /** Returns the path by which a task has written the file of a result. */
-  static String pathOf(InternalRow result) {
-    return (String) ((GenericInternalRow) result).values()[1];
-  }
-
-  /** Returns the results of a file behind its number, or null if the file has no rows. */
-  static InternalRow numbered(InternalRow result, int number) {
-    Object[] values = ((GenericInternalRow) result).values();
-    if (values.length == PREFIX) {
-      return null;
-    }
-    Object[] numbered = new Object[values.length - 1];
-    numbered[0] = Integer.valueOf(number);
-    System.arraycopy(values, PREFIX, numbered, 1, values.length - PREFIX);
-    return new GenericInternalRow(numbered);
   }
 }

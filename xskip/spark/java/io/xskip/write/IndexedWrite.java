@@ -13,15 +13,18 @@ import io.xskip.shims.SparkCompat;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.types.Metadata;
@@ -98,7 +101,7 @@ public final class IndexedWrite {
   }
 
   /** Lets Python commit the statistics of the files that the write has committed. */
-  void commit(List<InternalRow> results) throws Exception {
+  void commit(List<Object[]> results) throws Exception {
     written = new WrittenFiles(command, location, results, session);
     ask("commit", written.removedDirectories());
     written = null;
@@ -124,6 +127,7 @@ public final class IndexedWrite {
     json.writeFieldName("options");
     Json.writeStrings(json, Scala.map(command.options()));
     json.writeStringField("path", command.outputPath().toString());
+    json.writeStringField("table", table());
     json.writeStringField("indexes", indexes);
     json.writeBooleanField("overwrites", overwritesAll());
     if (removed != null) { // the directories of whose files the write has left none
@@ -136,6 +140,13 @@ public final class IndexedWrite {
     json.writeEndObject();
     json.close();
     return text.toString();
+  }
+
+  /** Returns the name of the table to which the command writes, or null if it knows none. */
+  private String table() {
+    return command.catalogTable().isEmpty()
+        ? null
+        : ((CatalogTable) command.catalogTable().get()).identifier().quotedString();
   }
 
   /** Returns whether the write deletes all former files of the dataset. */
@@ -179,11 +190,19 @@ public final class IndexedWrite {
 
   /** Returns the columns of the files, in the order of the rows that tasks write. */
   private StructType dataSchema() {
+    // as Spark does it: partition columns can differ from those of the query in all but their ids
+    Set<ExprId> partitions = new HashSet<>();
+    for (Attribute column : Scala.list(command.partitionColumns())) {
+      partitions.add(column.exprId());
+    }
     List<Attribute> columns = new ArrayList<>();
     for (Attribute column : Scala.list(command.outputColumns())) {
-      if (!command.partitionColumns().contains(column)) {
+      if (!partitions.contains(column.exprId())) {
         columns.add(column);
       }
+    }
+    if (columns.size() + partitions.size() != command.outputColumns().length()) {
+      throw new IllegalStateException("the query lacks partition columns, or has them twice");
     }
     return schema(columns);
   }

@@ -27,7 +27,8 @@ public final class IndexedWrites {
       if (plan instanceof CreateDataSourceTableAsSelectCommand) {
         RequestedIndexes.announce((CreateDataSourceTableAsSelectCommand) plan, settings.session);
       }
-      if (plan.getClass() != InsertIntoHadoopFsRelationCommand.class) {
+      if (plan.getClass() != InsertIntoHadoopFsRelationCommand.class
+          || hasOtherEngine(settings.session)) {
         return plan;
       }
       return rewrite((InsertIntoHadoopFsRelationCommand) plan, settings);
@@ -35,6 +36,11 @@ public final class IndexedWrites {
       Failures.logWrite(t);
       return plan;
     }
+  }
+
+  /** Returns whether another engine can write in place of Spark: it can know Spark's class only. */
+  private static boolean hasOtherEngine(Object session) throws Exception {
+    return SparkCompat.state(session).columnarRules().nonEmpty();
   }
 
   private static LogicalPlan rewrite(

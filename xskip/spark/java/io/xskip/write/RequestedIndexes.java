@@ -3,8 +3,6 @@ package io.xskip.write;
 import io.xskip.common.Paths;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -14,22 +12,32 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 /** The indexes that an option of a writer, or a property of a table, requests for a dataset. */
 final class RequestedIndexes {
   private static final String KEY = "xskip.index";
-  private static final int MAX_ANNOUNCED = 100;
 
-  /** The indexes of tables that are being created, by the keys of their paths. */
-  private static final Map<Object, Object> ANNOUNCED =
-      Collections.synchronizedMap(new LinkedHashMap<Object, Object>());
+  // Spark can plan the creation of a table without creating it
+  private static final long VALID_MS = 60_000;
+
+  /** The latest table that the thread creates: the key of its path, its indexes, and when. */
+  private static final ThreadLocal<Object[]> ANNOUNCED = new ThreadLocal<>();
 
   private RequestedIndexes() {}
 
   /** Returns the text of the indexes that a write requests, or null. */
   static String of(InsertIntoHadoopFsRelationCommand command, CatalogTable table, Path output) {
-    String announced = (String) ANNOUNCED.remove(Paths.key(output));
     String option = in(command.options());
     if (option != null) {
       return option;
     }
-    return table == null ? announced : in(table.properties());
+    return table == null ? announced(Paths.key(output)) : in(table.properties());
+  }
+
+  private static String announced(String output) {
+    Object[] announced = (Object[]) ANNOUNCED.get();
+    ANNOUNCED.remove();
+    boolean isValid =
+        announced != null
+            && output.equals(announced[0])
+            && System.currentTimeMillis() - ((Long) announced[2]).longValue() < VALID_MS;
+    return isValid ? (String) announced[1] : null;
   }
 
   /**
@@ -47,10 +55,10 @@ final class RequestedIndexes {
         table.storage().locationUri().isEmpty()
             ? SparkCompat.state(session).catalog().defaultTablePath(table.identifier())
             : (java.net.URI) table.storage().locationUri().get();
-    if (ANNOUNCED.size() > MAX_ANNOUNCED) {
-      ANNOUNCED.clear();
-    }
-    ANNOUNCED.put(Paths.location(uri.toString()), indexes);
+    Long now = Long.valueOf(System.currentTimeMillis());
+    Path path = new Path(uri);
+    String key = Paths.key(path.getFileSystem(SparkCompat.hadoopConf()).makeQualified(path));
+    ANNOUNCED.set(new Object[] {key, indexes, now});
   }
 
   private static String in(scala.collection.Map<String, String> entries) {

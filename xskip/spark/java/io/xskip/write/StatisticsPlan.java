@@ -29,9 +29,11 @@ final class StatisticsPlan implements Serializable {
   private final String[] specs;
   private final int[] positions; // of the accumulators' columns in the rows
   private final Expression[] inputs; // what rows are projected to, or null to take them as they are
+  private final int columns; // of the written rows
 
-  private StatisticsPlan(String[] specs, Expression[] inputs) {
+  private StatisticsPlan(String[] specs, Expression[] inputs, StructType schema) {
     this.specs = specs;
+    columns = schema.length();
     boolean isPlain = true;
     for (Expression input : inputs) {
       isPlain &= input instanceof BoundReference;
@@ -57,7 +59,7 @@ final class StatisticsPlan implements Serializable {
       int ordinal = schema.fieldIndex(columns[i]);
       inputs[i] = new BoundReference(ordinal, schema.apply(ordinal).dataType(), true);
     }
-    return new StatisticsPlan(specs, inputs);
+    return new StatisticsPlan(specs, inputs, schema);
   }
 
   /**
@@ -82,13 +84,20 @@ final class StatisticsPlan implements Serializable {
     for (int i = 0; i < inputs.length; i++) {
       inputs[i] = bound((Expression) expressions.apply(i), schema);
     }
-    return new StatisticsPlan(specs, inputs);
+    return new StatisticsPlan(specs, inputs, schema);
   }
 
   private static Expression bound(Expression expression, StructType schema) {
     Expression input =
         expression instanceof Alias ? (Expression) ((Alias) expression).child() : expression;
     return (Expression) input.transformUp(new ColumnBinding(schema));
+  }
+
+  /** Fails if a row does not have the columns of the plan. */
+  void check(InternalRow row) {
+    if (row.numFields() != columns) {
+      throw new IllegalStateException(row.numFields() + " columns are written, not " + columns);
+    }
   }
 
   /** Returns the statistics of a file without rows. */

@@ -4,7 +4,6 @@ import io.xskip.common.Failures;
 import io.xskip.shims.Scala;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.BasicWriteJobStatsTracker;
 import org.apache.spark.sql.execution.datasources.BasicWriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStats;
@@ -39,7 +38,7 @@ final class StatisticsTracker extends BasicWriteJobStatsTracker {
    */
   @Override
   public void processStats(Seq<WriteTaskStats> stats, long jobCommitTime) {
-    List<InternalRow> results = new ArrayList<>();
+    List<Object[]> results = new ArrayList<>();
     super.processStats(removeResults(stats, results), jobCommitTime);
     try {
       write.commit(results);
@@ -50,11 +49,11 @@ final class StatisticsTracker extends BasicWriteJobStatsTracker {
 
   /** Moves the results in the statistics of tasks to a list, and returns Spark's own statistics. */
   private static Seq<WriteTaskStats> removeResults(
-      Seq<WriteTaskStats> stats, List<InternalRow> results) {
+      Seq<WriteTaskStats> stats, List<Object[]> results) {
     try {
       List<WriteTaskStats> left = new ArrayList<>();
       for (WriteTaskStats each : Scala.list(stats)) {
-        left.add(FileStatistics.removeResults((BasicWriteTaskStats) each, results));
+        left.add(TaskResults.remove((BasicWriteTaskStats) each, results));
       }
       return (Seq<WriteTaskStats>) Scala.seq(left);
     } catch (Throwable t) {

@@ -51,7 +51,7 @@ public final class WrittenFiles {
   WrittenFiles(
       InsertIntoHadoopFsRelationCommand command,
       IndexLocation location,
-      List<InternalRow> results,
+      List<Object[]> results,
       Object session)
       throws Exception {
     this.command = command;
@@ -70,7 +70,7 @@ public final class WrittenFiles {
     }
   }
 
-  private List<WrittenFile> found(List<InternalRow> results) throws Exception {
+  private List<WrittenFile> found(List<Object[]> results) throws Exception {
     List<Callable<List<WrittenFile>>> calls = new ArrayList<>();
     for (int start = 0; start < results.size(); start += FILES_PER_CALL) {
       int end = Math.min(results.size(), start + FILES_PER_CALL);
@@ -86,16 +86,16 @@ public final class WrittenFiles {
 
   /** Finds some files; leaves out those that are not where this class expects them. */
   private final class StatusCall implements Callable<List<WrittenFile>> {
-    private final List<InternalRow> results;
+    private final List<Object[]> results;
 
-    StatusCall(List<InternalRow> results) {
+    StatusCall(List<Object[]> results) {
       this.results = results;
     }
 
     @Override
     public List<WrittenFile> call() throws Exception {
       List<WrittenFile> files = new ArrayList<>();
-      for (InternalRow result : results) {
+      for (Object[] result : results) {
         try {
           files.add(new WrittenFile(system.getFileStatus(committed(result)), result));
         } catch (FileNotFoundException e) {
@@ -110,8 +110,8 @@ public final class WrittenFiles {
    * Returns the path of a file after the commit. Committers write to different directories, but
    * below all of them a file has the directories of its partitions and its name.
    */
-  private Path committed(InternalRow result) {
-    Path staged = new Path(FileStatistics.pathOf(result));
+  private Path committed(Object[] result) {
+    Path staged = new Path(WrittenFile.path(result));
     String relative = staged.getName();
     for (int i = 0; i < command.partitionColumns().length(); i++) {
       staged = staged.getParent();
@@ -220,7 +220,7 @@ public final class WrittenFiles {
     int number = 0;
     for (List<WrittenFile> files : directories.values()) {
       for (WrittenFile file : files) {
-        InternalRow row = FileStatistics.numbered(file.result, number++);
+        InternalRow row = file.row(number++);
         if (row != null) {
           rows.add(row);
         }
