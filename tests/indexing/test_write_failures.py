@@ -202,3 +202,19 @@ def test_versions(spark: SparkSession, tmp_path: Path, version: int) -> None:
     assert made.describe().version == version
     assert made.status().missing == 0
     assert made.validate().wrong == ()
+
+
+def test_results_above_the_limits_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """[JVM-WR-3] A refresh reads the files of a task whose results are large, and the write succeeds."""
+    made = dataset(spark, tmp_path)
+    conf: Any = spark.sparkContext._jsc.sc().conf()
+    before = conf.get("spark.kryoserializer.buffer.max", "64m")
+    conf.set("spark.kryoserializer.buffer.max", "1k")
+    try:
+        append(spark, tmp_path)
+    finally:
+        conf.set("spark.kryoserializer.buffer.max", before)
+    assert made.status().missing == 2
+    append(spark, tmp_path)
+    assert made.status().missing == 2
+    check(spark, tmp_path, 30)

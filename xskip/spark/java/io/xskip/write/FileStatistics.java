@@ -115,7 +115,9 @@ final class FileStatistics implements WriteTaskStatsTracker {
   public WriteTaskStats getFinalStats(long taskCommitTime) {
     WriteTaskStats stats = delegate.getFinalStats(taskCommitTime);
     try {
-      return results.isEmpty() ? stats : TaskResults.add(results, (BasicWriteTaskStats) stats);
+      return results.isEmpty()
+          ? stats
+          : TaskResults.add(results, plan.limits(), (BasicWriteTaskStats) stats);
     } catch (Throwable t) {
       fail(t);
       return stats;

@@ -30,6 +30,7 @@ final class StatisticsPlan implements Serializable {
   private final int[] positions; // of the accumulators' columns in the rows
   private final Expression[] inputs; // what rows are projected to, or null to take them as they are
   private final int columns; // of the written rows
+  private final ResultLimits limits = new ResultLimits(SparkCompat.context().getConf());
 
   private StatisticsPlan(String[] specs, Expression[] inputs, StructType schema) {
     this.specs = specs;
@@ -91,6 +92,10 @@ final class StatisticsPlan implements Serializable {
     Expression input =
         expression instanceof Alias ? (Expression) ((Alias) expression).child() : expression;
     return (Expression) input.transformUp(new ColumnBinding(schema));
+  }
+
+  ResultLimits limits() {
+    return limits;
   }
 
   /** Fails if a row does not have the columns of the plan. */

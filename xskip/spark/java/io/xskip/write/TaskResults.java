@@ -7,10 +7,6 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.util.List;
-import org.apache.spark.SparkConf;
-import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
@@ -29,19 +25,16 @@ final class TaskResults {
   /** The bytes of a row before its first text: the bits of NULLs, and two fields. */
   private static final int FIXED = 3 * Long.BYTES;
 
-  /** The part of what Spark's limits leave for the results of a task. */
-  private static final int PART = 4;
-
   private TaskResults() {}
 
   /** Returns statistics with results, or without them if they exceed a part of Spark's limits. */
-  static BasicWriteTaskStats add(List<Object[]> results, BasicWriteTaskStats stats)
-      throws IOException {
+  static BasicWriteTaskStats add(
+      List<Object[]> results, ResultLimits limits, BasicWriteTaskStats stats) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     ObjectOutputStream objects = new ObjectOutputStream(bytes);
     objects.writeObject(results.toArray(new Object[0]));
     objects.close();
-    if (bytes.size() > mostBytes()) {
+    if (bytes.size() > limits.bytesOfTask()) {
       return stats;
     }
     UnsafeRowWriter writer = new UnsafeRowWriter(2, bytes.size() + 128);
@@ -52,15 +45,6 @@ final class TaskResults {
     List<InternalRow> rows = Scala.list(stats.partitions());
     rows.add(writer.getRow());
     return copy(stats, rows);
-  }
-
-  private static long mostBytes() {
-    SparkConf conf = SparkEnv.get().conf();
-    long buffer = JavaUtils.byteStringAsBytes(conf.get("spark.kryoserializer.buffer.max", "64m"));
-    long all = JavaUtils.byteStringAsBytes(conf.get("spark.driver.maxResultSize", "1g"));
-    long tasks = Math.max(1, TaskContext.get().numPartitions());
-    long ofTask = all <= 0 ? Long.MAX_VALUE : all / tasks; // 0 for no limit
-    return Math.min(buffer, ofTask) / PART;
   }
 
   /**
