@@ -48,7 +48,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(
     end = st.one_of(value, value, value, st.none())
     seen = {True: 0, False: 0, None: 0}
 
-    @settings(max_examples=cases(300))
+    @settings(max_examples=cases(600))
     @given(st.lists(st.tuples(end, end), max_size=8), st.lists(value, max_size=8), st.booleans())
     def check(ends: list[tuple[Any, ...]], wanted: list[Any], point: bool) -> None:
         ends = [e if None in e else (min(e), min(e) if point else max(e)) for e in ends]

@@ -150,7 +150,7 @@ def test_one_engine_and_one_compilation(found: dict[str, Any]) -> None:
     assert found["made"]["SparkEngine"] == 1
     assert found["engines"] == 1
     assert found["made"]["_compile"] == 1
-    assert found["made"]["Callback"] == 3  # of requests, and of the classes and descriptions of tables of QuestDB
+    assert found["made"]["Callback"] == 4  # of requests, of writes, and of the classes and tables of QuestDB
     assert found["kernels"] == 1
     assert found["listeners"] == 1
 

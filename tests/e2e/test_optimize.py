@@ -124,7 +124,7 @@ def test_the_index_of_another_dataset(spark: SparkSession, tmp_path: Path) -> No
 
 def test_many_refreshes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-C-14] A refresh merges small files if there are many; a few small files wait for optimize()."""
-    monkeypatch.setattr("xskip.indexing.builder._MAX_SMALL", 3)
+    monkeypatch.setattr("xskip.indexing.kept_files._MAX_SMALL", 3)
     path = write_once(spark, tmp_path / "data", SCHEMA, {"f0": rows(0)})
     later = write_once(spark, tmp_path / "later", SCHEMA, {f"f{number}": rows(number) for number in range(1, 6)})
     made = index(spark, path, [MinMax("a")])

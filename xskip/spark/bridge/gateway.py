@@ -122,9 +122,10 @@ class Hook:
 
         The function gets each request as JSON text, and never raises.
         """
-        if self._writer is None:
-            self._writer = Callback(answer)
-            self.writes.set_callback(self._writer)
+        with self._installing:
+            if self._writer is None:
+                self._writer = Callback(answer)
+                self.writes.set_callback(self._writer)
 
     def create(self, class_name: str) -> Any:
         """Return a new object of a class of the hook, which has a constructor without parameters."""
