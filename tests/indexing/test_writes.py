@@ -399,9 +399,11 @@ def test_a_partition_column_before_others(spark: SparkSession, tmp_path: Path, w
     indexes = [MinMax("a"), MinMax("b"), ValueList("c")]
     made = index(spark, path, indexes)
     PARTITION_FIRST[way](spark, path)
-    if way == "another case":  # the directories have another name than those that the index knows
-        assert made.status().missing > 0
+    is_other_name = way == "another case"  # of directories, which the index does not know
+    assert (made.status().missing > 0) is is_other_name
+    if is_other_name:
         made.refresh()
     assert len(metadata(made)) >= 4
     assert made.validate().wrong == ()
-    assert_as_built(made, indexes)
+    if not is_other_name:  # Spark takes the name of the column from either of both names
+        assert_as_built(made, indexes)
