@@ -18,7 +18,7 @@ from tests.e2e.random_files import POOLS
 from tests.helpers import index, kept, metadata, rows_of
 from tests.indexing.writes import SIMPLE, all_of, assert_as_built, dataset, frame
 from tests.metadatastore.samples import opened
-from xskip import BloomFilter, GapList, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
+from xskip import BloomFilter, GapList, LocalKms, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
 from xskip.errors import IndexExistsError
 
 #: The types that Spark reads back from files of a format, and whose values it reads as they were.
@@ -407,3 +407,27 @@ def test_a_partition_column_before_others(spark: SparkSession, tmp_path: Path, w
     assert made.validate().wrong == ()
     if not is_other_name:  # Spark takes the name of the column from either of both names
         assert_as_built(made, indexes)
+
+
+@pytest.mark.parametrize("plaintext", ["true", "false"])
+def test_encrypted_indexes(spark: SparkSession, tmp_path: Path, plaintext: str) -> None:
+    """[WRT-ST-2] [WRT-ST-5] A write has the keys, also after an overwrite; without keys it commits nothing."""
+    spark.conf.set("spark.xskip.encryption.footer.key", "footer")
+    spark.conf.set("spark.xskip.encryption.plaintext.footer", plaintext)
+    path = str(tmp_path / "d")
+    frame(spark, 0).write.parquet(path)
+    xskip.use_kms(LocalKms({"footer": bytes(16), "k1": bytes([1] * 16)}))
+    try:
+        made = index(spark, path, [MinMax("x", key_label="k1"), ValueList("s")])
+        frame(spark, 100).write.mode("append").parquet(path)
+        assert (made.status().indexed, made.status().missing) == (4, 0)
+        frame(spark, 200).write.mode("overwrite").parquet(path)
+        assert (made.status().indexed, made.status().missing) == (2, 0)
+        assert made.validate().wrong == ()
+        assert all(f.schema.encryption is not None for f in opened(made.describe().location).metadata_files)
+        xskip.use_kms(LocalKms({}))
+        frame(spark, 300).write.mode("append").parquet(path)
+        xskip.use_kms(LocalKms({"footer": bytes(16), "k1": bytes([1] * 16)}))
+        assert made.status().missing == 2
+    finally:
+        xskip.use_kms(None)
