@@ -13,14 +13,11 @@ import xskip
 from tests.helpers import kept, metadata
 from tests.indexing.writes import SIMPLE, assert_as_built, dataset, frame
 from xskip import SkippingIndex
-from xskip.indexing import sink_refreshes
+from xskip.indexing import refresh
+
+pytestmark = pytest.mark.usefixtures("indexed_writes")
 
 SECONDS = 60
-
-
-@pytest.fixture(autouse=True)
-def _writes(spark: SparkSession) -> None:
-    spark.conf.set("spark.xskip.writes.enabled", "true")
 
 
 def add_batches(spark: SparkSession, root: Path, number: int, count: int = 2) -> None:
@@ -85,7 +82,7 @@ def test_an_error(
     made = SkippingIndex.for_path(spark, str(tmp_path / "d"))
     made.create(SIMPLE)
     with monkeypatch.context() as patch:
-        patch.setattr(sink_refreshes, "Refresh", failing)
+        patch.setattr(refresh, "Refresh", failing)
         add_batches(spark, tmp_path, 2)
         end = time.monotonic() + SECONDS
         while "No space left" not in caplog.text and time.monotonic() < end:

@@ -16,6 +16,8 @@ from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import ArgumentError
 from xskip.indexes.definition_text import parse_indexes, text_of
 
+pytestmark = pytest.mark.usefixtures("indexed_writes")
+
 TEXT = "minmax(x), valuelist(s), bloomfilter(x)"
 PROPERTY = f"TBLPROPERTIES ('xskip.index' = '{TEXT}')"
 
@@ -46,11 +48,6 @@ WAYS: dict[str, Callable[[DataFrame, str], None]] = {
     "avro": lambda df, path: df.write.option("xskip.index", TEXT).format("avro").save(path),
     "orc": lambda df, path: df.write.option("xskip.index", TEXT).format("orc").save(path),
 }
-
-
-@pytest.fixture(autouse=True)
-def _writes(spark: SparkSession) -> None:
-    spark.conf.set("spark.xskip.writes.enabled", "true")
 
 
 @pytest.mark.parametrize("way", list(WAYS))

@@ -19,14 +19,11 @@ from xskip.errors import MetadataNotFoundError, StorageError
 from xskip.indexing import write_commit
 from xskip.indexing.write_commit import WriteCommit
 
+pytestmark = pytest.mark.usefixtures("indexed_writes")
+
 ROWS = 20
 MODES = {"before": {}, "after": {"after": True}, "transient": {"dead": False}}
 Interrupt = Callable[[Callable[[], Any]], None]
-
-
-@pytest.fixture(autouse=True)
-def _writes(spark: SparkSession) -> None:
-    spark.conf.set("spark.xskip.writes.enabled", "true")
 
 
 def append(spark: SparkSession, root: Path) -> None:

@@ -21,6 +21,8 @@ from tests.metadatastore.samples import opened
 from xskip import BloomFilter, GapList, LocalKms, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
 from xskip.errors import IndexExistsError
 
+pytestmark = pytest.mark.usefixtures("indexed_writes")
+
 #: The types that Spark reads back from files of a format, and whose values it reads as they were.
 TYPES = {
     "parquet": list(POOLS),
@@ -29,11 +31,6 @@ TYPES = {
 }
 
 BLOOM_TYPES = ("STRING", "BINARY", "TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP")
-
-
-@pytest.fixture(autouse=True)
-def _writes(spark: SparkSession) -> None:
-    spark.conf.set("spark.xskip.writes.enabled", "true")
 
 
 def random_rows(spark: SparkSession, kinds: list[str], rng: random.Random, count: int) -> DataFrame:

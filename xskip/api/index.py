@@ -35,8 +35,8 @@ from xskip.indexing.reconciliation import Reconciliation
 from xskip.indexing.refresh import Refresh, trusted
 from xskip.indexing.source import Source
 from xskip.indexing.update import Update
-from xskip.indexing.write_commit import is_of_writes
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.commit_records import is_of_writes
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.file_list import FileList
@@ -266,8 +266,9 @@ class SkippingIndex(IndexInspection):
         live = find_live(source.storage, source.directory)
         if live is None:
             return False
-        same_version = live.record is not None and live.record.version == version
-        if same_version and is_of_writes(source.storage, source.directory, live):
+        latest = live.latest
+        has_version = latest is not None and latest.record.version == version
+        if latest is not None and has_version and is_of_writes(source.storage, source.directory, latest):
             return True
         raise IndexExistsError(
             "the dataset already has an index", where=source.directory,

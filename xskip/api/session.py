@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from xskip.api.arguments import check_builder, check_text, check_texts
 from xskip.errors import ArgumentError, JavaNotFoundError, or_none
 from xskip.expressions.udf import Implies, forget_function, register_implied
+from xskip.indexing.sink_refreshes import listen_to_sinks, stop_listening_to_sinks
+from xskip.indexing.write_answers import WriteAnswers
 from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
 from xskip.settings import ENABLED
@@ -127,10 +129,6 @@ def enable(spark: SparkSession) -> None:
     >>> len(df.collect()), xskip.last_report(spark).scans[0].skipped
     (2, 2)
     """
-    # builds need modules that few programs need
-    from xskip.indexing.sink_refreshes import listen_to_sinks
-    from xskip.indexing.write_answers import WriteAnswers
-
     engine = engine_of(spark)
     engine.warn_settings(engine.settings.configured(spark))
     engine.hook.connect_writes(WriteAnswers(engine).answer)
@@ -152,8 +150,6 @@ def disable(spark: SparkSession) -> None:
     >>> xskip.is_enabled(spark)
     False
     """
-    from xskip.indexing.sink_refreshes import stop_listening_to_sinks
-
     engine = engine_of(spark)
     engine.hook.uninstall(spark)
     stop_listening_to_sinks(engine, spark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -38,7 +38,7 @@ from xskip.spark.collect.part_layout import PartLayout
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
 
-__all__ = ["Build", "OnError"]
+__all__ = ["Build", "OnError", "reading_of", "types_of"]
 
 OnError = Literal["raise", "skip"]
 _log = logging.getLogger("xskip.builds")
@@ -191,25 +191,19 @@ class Build:
         live = snapshot.live if snapshot else None
         record = publish(self.source.storage, self.source.directory, live, self._files, record)
         self.engine.forget(self.source.directory)
-        is_secret = self.write_options.footer_key is not None and not self.write_options.plaintext_footer
-        keep_definition(self.engine, self.source, self.definitions(snapshot), record, secret=is_secret)
+        secret = self.write_options.is_secret
+        keep_definition(self.engine, self.source, self.definitions(snapshot), record, secret=secret)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...], done: Operation) -> CommitRecord:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
-        for each in self.planned:
-            types.update(zip(each.definition.columns, each.definition.types, strict=True))
-        reading = self._reading(snapshot)
+        types |= types_of(self.planned)
+        columns = snapshot.columns if snapshot else ()
+        reading = reading_of(self.source, self.planned, self.write_options, columns)
         notes = self.notes_before(snapshot).after(self.collected.costs.seconds, self._unreadable())
         return CommitRecord(
             0, self.source.root, self.write_options.version, files, reading, types, 0, "", done, notes,
             part_bytes=self.write_options.part_bytes,
         )  # fmt: skip
-
-    def _reading(self, snapshot: Snapshot | None) -> ReadProfile:
-        """Return how the build has read the indexed columns."""
-        paths = {path for each in self.planned for path in each.definition.paths}
-        reading = self.source.read_profile.of_columns(paths.union(snapshot.columns if snapshot else ()))
-        return reading if self.write_options.footer_key is None else reading.hidden()
 
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
         """Return the notes of the earlier builds of the index."""
@@ -231,6 +225,24 @@ class Build:
         names = list(map(table_identifier, self.failed))
         modified = files.modified.take(pc.index_in(pa.array(names), files.names))
         return list(map(UnreadableFile, names, modified.to_pylist(), self.failed.values()))
+
+
+def types_of(planned: Sequence[PlannedIndex]) -> dict[str, str]:
+    """Return the Spark types of indexed columns, by name, as a record states them."""
+    types: dict[str, str] = {}
+    for each in planned:
+        types.update(zip(each.definition.columns, each.definition.types, strict=True))
+    return types
+
+
+def reading_of(
+    source: Source, planned: Sequence[PlannedIndex], write_options: WriteOptions,
+    columns: Iterable[tuple[str, ...]] = (),
+) -> ReadProfile:  # fmt: skip
+    """Return how indexed columns are read, as a record states it; ``columns`` are those of other indexes."""
+    paths = {path for each in planned for path in each.definition.paths}
+    reading = source.read_profile.of_columns(paths.union(columns))
+    return reading if write_options.footer_key is None else reading.hidden()
 
 
 def _with_outdated(

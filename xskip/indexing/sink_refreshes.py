@@ -8,8 +8,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from xskip.engine.bounded_map import BoundedMap
-from xskip.indexing.reader import PathReader
-from xskip.indexing.refresh import Refresh
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.settings import WRITES
@@ -87,6 +85,9 @@ class SinkRefreshes:
 
     def _refresh(self, path: str) -> None:
         """Refresh the index of a dataset, which Spark reads by the log of the sink, if it has an index."""
+        from xskip.indexing.reader import PathReader  # few programs need the modules of builds
+        from xskip.indexing.refresh import Refresh
+
         if not self._engine.settings.of(self._spark, WRITES):
             return
         snapshot = self._snapshot(self._engine.hook.locations.qualified(path))

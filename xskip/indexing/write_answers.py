@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from xskip.engine.bounded_map import BoundedMap
 from xskip.errors import XskipError, message_of
-from xskip.indexing.write_commit import WriteCommit
-from xskip.indexing.write_plan import WritePlan, plan_write
 from xskip.protocol.write_request import WritePlanAnswer, WriteRequest
 from xskip.spark.bridge.java_errors import reason
 from xskip.spark.bridge.sessions import session_of
 from xskip.spark.query.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from xskip.indexing.write_plan import WritePlan
 
 __all__ = ["WriteAnswers"]
 
@@ -44,6 +46,8 @@ class WriteAnswers:
         return None
 
     def _plan(self, request: WriteRequest) -> bytes | None:
+        from xskip.indexing.write_plan import plan_write  # few programs need the modules of builds
+
         write = self._engine.hook.writes.write(request.id)
         spark = session_of(self._engine.session(), write.session())
         try:
@@ -51,23 +55,25 @@ class WriteAnswers:
         except XskipError as error:  # such as a column of another type
             found = message_of(error)
         if isinstance(found, str):
-            _leave(request, found)
+            _log_reason(request, found)
             return None
         self._engine.hook.ship_kernel(spark)
         self._plans.put(request.id, found)
-        accumulators = found.job.specification.split("\n") if found.of_rows else []
         job = found.job
+        accumulators = job.specification.split("\n") if found.of_rows else []
         return WritePlanAnswer(tuple(job.selection[1:]), job.plain_columns, tuple(accumulators)).to_bytes()
 
     def _commit(self, request: WriteRequest) -> None:
+        from xskip.indexing.write_commit import WriteCommit
+
         plan = self._plans.pop(request.id)
         if plan is None:
             return
         commit = WriteCommit(self._engine, plan, request, self._engine.hook.writes.write(request.id))
-        _leave(request, commit.run())
+        _log_reason(request, commit.run())
 
 
-def _leave(request: WriteRequest, why: str) -> None:
+def _log_reason(request: WriteRequest, why: str) -> None:
     """Log why a refresh has to read the files of a write."""
     if why:
         _log.info("the next refresh of the index of %s reads the files of a write: %s", request.location.root, why)

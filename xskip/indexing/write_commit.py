@@ -19,27 +19,23 @@ from xskip.indexing.write_creation import Creation, prepare_creation
 from xskip.indexing.write_plan import WritePlan
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.file_counts import FileCounts
-from xskip.metadata.table import IndexColumn, MetadataTable
-from xskip.metadatastore.commit import LiveSnapshot, Operation, publish
-from xskip.metadatastore.commit_records import list_records, read_record
-from xskip.metadatastore.filesystem import Storage
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.commit import Operation, publish
+from xskip.metadatastore.commit_records import WRITE
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.protocol.write_request import WriteRequest
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.writes import IndexedWrite
-from xskip.spark.collect.assembly import assemble, counts_of_rows, rows_of
+from xskip.spark.collect.assembly import assemble, columns_of, counts_of_rows, rows_of
 from xskip.spark.collect.claims import PathClaims
 from xskip.spark.collect.listing import ListedFiles, listed_files
 from xskip.spark.collect.relation import Listing
 from xskip.spark.query.spark_engine import SparkEngine
 from xskip.types.datatypes import from_json, json_field, to_json
 
-__all__ = ["WriteCommit", "is_of_writes"]
-
-#: The name of the operation in the record of a commit.
-_OPERATION = "write"
+__all__ = ["WriteCommit"]
 
 #: The types to which Spark widens the values of a partition column that single files do not need.
 _WIDER = {("int", "bigint")}
@@ -148,10 +144,7 @@ class WriteCommit:
             claim = PathClaims().of(planned, listed.files)
             if claim is not None:
                 values[planned.definition.key] = claim.values
-        columns = {
-            each.definition.key: IndexColumn(each.definition, each.storage, values[each.definition.key])
-            for each in self.plan.planned
-        }
+        columns = columns_of(self.plan.planned, [values[each.definition.key] for each in self.plan.planned])
         return MetadataTable(listed.files, listed.partitions, columns, counts)
 
     def _publish(
@@ -170,24 +163,13 @@ class WriteCommit:
         assert record is not None
         removed = former.rows - int(alive.sum()) if former else 0
         entries = (*kept, *(entry for _, entry in files))
-        done = Operation(_OPERATION, len(table), removed)
+        done = Operation(WRITE, len(table), removed)
         changed = replace(record, version=plan.write_options.version, metadata_files=entries, operation=done)
         storage = storage_for(self.engine.hook, location.directory)
         changed = publish(storage, location.directory, before.live if before else None, files, changed)
         self.engine.forget(location.directory)
         if creation is not None:
             creation.keep_definition(self.engine, changed)
-
-
-def is_of_writes(storage: Storage, directory: str, live: LiveSnapshot) -> bool:
-    """Return whether all records of an index are of writes: nobody has created or changed it in another way."""
-    if live.latest is None or not live.index:
-        return False
-    names = [name for name in list_records(storage, directory) if name.identity in ("", live.index)]
-    records = [read_record(storage, directory, name)[0] for name in names]
-    return len(records) == live.latest.record.number and all(
-        each.operation is not None and each.operation.name == _OPERATION for each in records
-    )
 
 
 def _is_same(snapshot: Snapshot, plan: WritePlan) -> bool:

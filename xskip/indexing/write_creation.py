@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from xskip.indexing.build_plan import plan
+from xskip.indexing.builder import reading_of, types_of
 from xskip.indexing.definition_copies import keep_definition
 from xskip.indexing.reader import PathReader, TableReader
 from xskip.indexing.source import Source, open_source
@@ -52,12 +53,6 @@ def prepare_creation(
     if [each.definition for each in planned] != [each.definition for each in write_plan.planned]:
         return "Spark reads the columns of the files in other types than it has written"
     write_options = write_plan.write_options
-    profile = source.read_profile.of_columns({path for each in planned for path in each.definition.paths})
-    if write_options.footer_key is not None:
-        profile = profile.hidden()
-    types: dict[str, str] = {}
-    for each in planned:
-        types.update(zip(each.definition.columns, each.definition.types, strict=True))
-    record = CommitRecord(0, location.root, write_options.version, (), profile, types, 0)
-    is_secret = write_options.footer_key is not None and not write_options.plaintext_footer
-    return Creation(source, tuple(each.definition for each in planned), record, is_secret)
+    reading = reading_of(source, planned, write_options)
+    record = CommitRecord(0, location.root, write_options.version, (), reading, types_of(planned), 0)
+    return Creation(source, tuple(each.definition for each in planned), record, write_options.is_secret)

@@ -1,4 +1,4 @@
-"""What a write to an indexed dataset collects, and why a write leaves its files to a refresh. Rules: [WRT]."""
+"""Plans of the statistics that writes collect, and the reasons to leave files to a refresh. Rules: [WRT-ST]."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _OTHER_TIMES = {
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What a write collects."""
+    """A plan of the statistics that the tasks of a write collect."""
 
     location: IndexLocation
     #: The index when Spark planned the write; None if the write creates the index.

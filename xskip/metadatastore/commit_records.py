@@ -28,6 +28,7 @@ from xskip.metadatastore.writers import Writer
 
 __all__ = [
     "COMMITS",
+    "WRITE",
     "CommitRecord",
     "Latest",
     "Operation",
@@ -35,6 +36,7 @@ __all__ = [
     "RecordedFile",
     "changed_repeatedly",
     "find_latest",
+    "is_of_writes",
     "later_records",
     "list_records",
     "new_index_id",
@@ -62,8 +64,12 @@ class RecordedFile:
     footer: str = ""
 
 
+#: The name of the operation of a write by Spark.
+WRITE = "write"
+
+
 class Operation(NamedTuple):
-    """A description of a commit for people. No reader decides anything by it."""
+    """A description of a commit for people. No query decides anything by it."""
 
     #: The name of the operation, such as ``refresh``.
     name: str
@@ -224,6 +230,17 @@ def new_index_id() -> str:
 def list_records(storage: Storage, directory: str) -> dict[RecordName, FileEntry]:
     """List the commit records of a metadata directory by their names; return none if it does not exist."""
     return records_among(storage.list(f"{directory}/{COMMITS}"))
+
+
+def is_of_writes(storage: Storage, directory: str, latest: Latest) -> bool:
+    """Return whether all records of an index are of writes: nobody has created or changed it in another way."""
+    if not latest.index:  # its records are from before indexes had an identity
+        return False
+    names = [name for name in list_records(storage, directory) if name.identity in ("", latest.index)]
+    records = [read_record(storage, directory, name)[0] for name in names]
+    return len(records) == latest.record.number and all(
+        each.operation is not None and each.operation.name == WRITE for each in records
+    )
 
 
 def records_among(entries: Iterable[FileEntry]) -> dict[RecordName, FileEntry]:

@@ -58,6 +58,11 @@ class WriteOptions:
     #: The number of bytes of the parts that data files are divided into; 0 for none, None for the default.
     part_bytes: int | None = None
 
+    @property
+    def is_secret(self) -> bool:
+        """Return whether nobody without a key can read the definitions of the indexes."""
+        return self.footer_key is not None and not self.plaintext_footer
+
     def has_own_name(self, definition: IndexDefinition) -> bool:
         """Return whether an index is written under a name that only xskip knows [MDS-F-8]."""
         known = self.version > 0 and definition.name in _UDTS  # no other program reads version 0

@@ -54,7 +54,7 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class WritePlanAnswer:
-    """What tasks collect of the rows that they write."""
+    """The statistics that tasks collect from the rows that they write."""
 
     #: The SQL of the columns that the accumulators read.
     selection: tuple[str, ...]

@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 
 from xskip.clauses.user_classes import method_errors
 from xskip.metadata.file_counts import FileCounts
+from xskip.metadata.table import IndexColumn, IndexKey
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["assemble", "counts_of_rows", "rows_of"]
+__all__ = ["assemble", "columns_of", "counts_of_rows", "rows_of"]
 
 
 def rows_of(results: FileResults, chosen: npt.NDArray[np.int64]) -> pa.Array:
@@ -34,6 +35,14 @@ def assemble(planned: PlannedIndex, columns: Sequence[pa.ChunkedArray], take: pa
         if len(assembled) != len(take):
             raise ValueError(f"it returned {len(assembled)} values for {len(take)} files")
     return assembled
+
+
+def columns_of(indexes: Sequence[PlannedIndex], values: Sequence[pa.Array]) -> dict[IndexKey, IndexColumn]:
+    """Return the columns of a metadata table from the values of indexes, in their order."""
+    return {
+        planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
+        for planned, column in zip(indexes, values, strict=True)
+    }
 
 
 def counts_of_rows(results: FileResults, take: pa.Array) -> FileCounts:

@@ -20,13 +20,13 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.file_counts import FileCounts
 from xskip.metadata.file_parts import FileParts
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import in_short, spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.arrow_results import arrow_table
-from xskip.spark.collect.assembly import assemble, counts_of_rows, rows_of
+from xskip.spark.collect.assembly import assemble, columns_of, counts_of_rows, rows_of
 from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
@@ -140,11 +140,7 @@ class Collector:
         collected = iter(found.values)
         claimed = [next(collected) if claim is None else claim for claim in claims]
         values, counts, _ = self._settled(claimed, found.counts, chosen)
-        columns = {
-            planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
-            for planned, column in zip(self.indexes, values, strict=True)
-        }
-        return MetadataTable(files, partitions, columns, counts, found.parts)
+        return MetadataTable(files, partitions, columns_of(self.indexes, values), counts, found.parts)
 
     def _divides(self, chosen: npt.NDArray[np.int64]) -> bool:
         """Return whether files can have parts."""

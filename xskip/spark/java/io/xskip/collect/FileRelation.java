@@ -154,8 +154,7 @@ public final class FileRelation {
       locations.add(own);
       return IndexLocations.json(locations);
     }
-    Option<CatalogTable> catalogTable = logical.catalogTable();
-    CatalogTable table = catalogTable.isEmpty() ? null : (CatalogTable) catalogTable.get();
+    CatalogTable table = (CatalogTable) Scala.orNull(logical.catalogTable());
     if (table != null) {
       locations.addAll(IndexLocations.ofTable(table, settings));
       if (IndexLocations.isChosen(table, settings)) {

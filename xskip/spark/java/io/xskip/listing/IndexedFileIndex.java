@@ -1,5 +1,6 @@
 package io.xskip.listing;
 
+import io.xskip.catalyst.SchemaBinding;
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
 import io.xskip.common.RootNames;
@@ -204,7 +205,7 @@ public final class IndexedFileIndex extends SimpleFileIndex
 
   private boolean matches(Seq<Expression> partitionFilters, InternalRow values) {
     for (Expression filter : Scala.list(partitionFilters)) {
-      Expression bound = (Expression) filter.transformDown(new PartitionBinding(partitionSchema));
+      Expression bound = (Expression) filter.transformDown(new SchemaBinding(partitionSchema));
       if (!new InterpretedPredicate(bound).eval(values)) {
         return false;
       }

@@ -60,27 +60,21 @@ public final class IndexDiscovery {
    */
   public static List<IndexLocation> locations(
       FileIndex index, CatalogTable table, SkippingSettings settings) {
-    List<IndexLocation> locations = new ArrayList<>();
     IndexLocation own = own(index, settings);
     if (own != null) {
+      List<IndexLocation> locations = new ArrayList<>();
       addFirst(Arrays.asList(own), settings, locations);
       return locations;
     }
-    if (table != null) {
-      addFirst(IndexLocations.ofTable(table, settings), settings, locations);
-      if (!locations.isEmpty() || IndexLocations.isChosen(table, settings)) {
-        return locations;
-      }
-    }
-    Set<Path> visited = new HashSet<>();
+    List<Path> starts = new ArrayList<>();
     if (table != null) { // a query can read nothing but partitions with locations of their own
-      addOfPath(new Path(table.location()), visited, settings, locations);
+      starts.add(new Path(table.location()));
     }
-    addOfRootPaths(index, visited, settings, locations);
-    if (locations.isEmpty() && table != null) {
-      addFirst(IndexLocations.byName(table, settings), settings, locations);
+    boolean isListOfFiles = index.rootPaths().length() > MAX_ROOT_PATHS;
+    for (Path root : Scala.list(index.rootPaths())) {
+      starts.add(isListOfFiles ? root.getParent() : root);
     }
-    return locations;
+    return search(starts, table, settings);
   }
 
   /**
@@ -89,6 +83,12 @@ public final class IndexDiscovery {
    */
   public static List<IndexLocation> ofOutput(
       Path output, CatalogTable table, SkippingSettings settings) {
+    return search(Arrays.asList(output), table, settings);
+  }
+
+  /** Looks for indexes of a table, of paths, and by the table's name, in this order. */
+  private static List<IndexLocation> search(
+      List<Path> starts, CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
     if (table != null) {
       addFirst(IndexLocations.ofTable(table, settings), settings, locations);
@@ -96,7 +96,13 @@ public final class IndexDiscovery {
         return locations;
       }
     }
-    addOfPath(output, new HashSet<Path>(), settings, locations);
+    Set<Path> visited = new HashSet<>();
+    for (Path start : starts) {
+      if (locations.size() >= MAX_DATASETS) {
+        break;
+      }
+      addOfPath(start, visited, settings, locations);
+    }
     if (locations.isEmpty() && table != null) {
       addFirst(IndexLocations.byName(table, settings), settings, locations);
     }
@@ -117,20 +123,6 @@ public final class IndexDiscovery {
     return index instanceof OwnIndexLocation
         ? ((OwnIndexLocation) index).indexLocation(settings)
         : null;
-  }
-
-  private static void addOfRootPaths(
-      FileIndex index,
-      Set<Path> visited,
-      SkippingSettings settings,
-      List<IndexLocation> locations) {
-    boolean isListOfFiles = index.rootPaths().length() > MAX_ROOT_PATHS;
-    for (Path root : Scala.list(index.rootPaths())) {
-      if (locations.size() >= MAX_DATASETS) {
-        return;
-      }
-      addOfPath(isListOfFiles ? root.getParent() : root, visited, settings, locations);
-    }
   }
 
   /**

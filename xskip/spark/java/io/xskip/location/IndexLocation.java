@@ -49,6 +49,11 @@ public final class IndexLocation implements Json.Value {
     return directory;
   }
 
+  /** Returns the root by which Spark lists the files, as a key of Paths. */
+  public String listed() {
+    return names == null ? root : names.listed();
+  }
+
   /** Returns both names of the root, or null if it has only one. */
   public RootNames names() {
     return names;

@@ -9,6 +9,7 @@ import io.xskip.read.HookFormat;
 import io.xskip.read.ReadProfile;
 import io.xskip.scan.ListingPreview;
 import io.xskip.scan.ScanContext;
+import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
@@ -84,8 +85,7 @@ final class IndexedRelations {
   LogicalPlan withIndex(LogicalRelation logical, Expression filter, List<Expression> conditions)
       throws Exception {
     HadoopFsRelation relation = (HadoopFsRelation) logical.relation();
-    CatalogTable table =
-        logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
+    CatalogTable table = (CatalogTable) Scala.orNull(logical.catalogTable());
     List<IndexLocation> locations = locations(relation.location(), table);
     if (locations.isEmpty()) {
       return logical;

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
@@ -11,6 +12,11 @@ import scala.collection.immutable.VectorBuilder;
 /** Copies of Scala's collections as Java's, and of Java's as Scala's, in the same order. */
 public final class Scala {
   private Scala() {}
+
+  /** Returns the value of an option, or null. */
+  public static <T> T orNull(Option<T> option) {
+    return option.isEmpty() ? null : (T) option.get();
+  }
 
   public static <T> List<T> list(scala.collection.Iterable<T> elements) {
     List<T> list = new ArrayList<>();

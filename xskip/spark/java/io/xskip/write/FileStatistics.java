@@ -24,8 +24,7 @@ final class FileStatistics implements WriteTaskStatsTracker {
   private final StatisticsPlan plan;
   private final Map<String, RunStatistics> open = new HashMap<>();
   private final List<Object[]> results = new ArrayList<>();
-  private UnsafeProjection projection = null;
-  private boolean isProjected = false; // whether the projection is known
+  private final UnsafeProjection projection; // to the columns of the accumulators, or null
   private boolean hasFailed = false;
   private String path = null; // of the latest row
   private RunStatistics file = null;
@@ -33,6 +32,7 @@ final class FileStatistics implements WriteTaskStatsTracker {
   FileStatistics(WriteTaskStatsTracker delegate, StatisticsPlan plan) {
     this.delegate = delegate;
     this.plan = plan;
+    projection = plan.newProjection();
   }
 
   @Override
@@ -47,10 +47,6 @@ final class FileStatistics implements WriteTaskStatsTracker {
       return;
     }
     try {
-      if (!isProjected) {
-        projection = plan.newProjection();
-        isProjected = true;
-      }
       open.put(filePath, plan.newStatistics());
     } catch (Throwable t) {
       fail(t);

@@ -18,16 +18,16 @@ import org.apache.hadoop.fs.RemoteIterator;
  */
 final class FileTimes {
   // a time in milliseconds is one of whole seconds by chance, but not that often
-  private static final int ENOUGH = 3;
+  private static final int MIN_AGREEMENTS = 3;
 
   /** How often a file system told the same time in both ways, or -1 if it did not, by its URI. */
-  private static final Map<String, Integer> AGREED = new ConcurrentHashMap<>();
+  private static final Map<String, Integer> AGREEMENTS = new ConcurrentHashMap<>();
 
   private FileTimes() {}
 
   /** Returns files with the states that listings have. */
   static List<WrittenFile> asListed(List<WrittenFile> files, FileSystem system) throws Exception {
-    if (files.isEmpty() || agree(((WrittenFile) files.get(0)).status, system)) {
+    if (files.isEmpty() || timesAgree(((WrittenFile) files.get(0)).status, system)) {
       return files;
     }
     Set<Path> directories = new HashSet<>();
@@ -50,14 +50,14 @@ final class FileTimes {
     return found;
   }
 
-  private static boolean agree(FileStatus file, FileSystem system) throws Exception {
+  private static boolean timesAgree(FileStatus file, FileSystem system) throws Exception {
     String uri = system.getUri().toString();
     if (uri.startsWith("file:") || uri.startsWith("hdfs:")) {
       return true;
     }
-    Integer known = (Integer) AGREED.get(uri);
+    Integer known = (Integer) AGREEMENTS.get(uri);
     int agreed = known == null ? 0 : known.intValue();
-    if (agreed < 0 || agreed >= ENOUGH) {
+    if (agreed < 0 || agreed >= MIN_AGREEMENTS) {
       return agreed > 0;
     }
     RemoteIterator<FileStatus> listing = system.listStatusIterator(file.getPath().getParent());
@@ -65,7 +65,7 @@ final class FileTimes {
       FileStatus listed = (FileStatus) listing.next();
       if (listed.getPath().equals(file.getPath())) {
         boolean agree = listed.getModificationTime() == file.getModificationTime();
-        AGREED.put(uri, Integer.valueOf(agree ? agreed + 1 : -1));
+        AGREEMENTS.put(uri, Integer.valueOf(agree ? agreed + 1 : -1));
         return agree;
       }
     }

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.common.Json;
 import io.xskip.common.Paths;
-import io.xskip.common.RootNames;
 import io.xskip.connection.HookState;
 import io.xskip.location.IndexLocation;
 import io.xskip.shims.Scala;
@@ -20,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -40,14 +40,15 @@ import scala.collection.immutable.Map$;
 public final class IndexedWrite {
   private static final AtomicLong LAST = new AtomicLong();
 
-  /** The writes about which Python is being asked. */
-  private static final Map<Long, IndexedWrite> ASKED = new ConcurrentHashMap<>();
+  /** The writes whose requests Python is answering. */
+  private static final Map<Long, IndexedWrite> PENDING = new ConcurrentHashMap<>();
 
   private static volatile Function<String, byte[]> callback = null;
 
   private final long id = LAST.incrementAndGet();
   private final InsertIntoHadoopFsRelationCommand command;
   private final IndexLocation location;
+  private final Path output; // the path of the command, with its file system
   private final String indexes; // that the write requests, or null
   private final Object session;
   private WrittenFiles written = null;
@@ -55,10 +56,12 @@ public final class IndexedWrite {
   IndexedWrite(
       InsertIntoHadoopFsRelationCommand command,
       IndexLocation location,
+      Path output,
       String indexes,
       Object session) {
     this.command = command;
     this.location = location;
+    this.output = output;
     this.indexes = indexes;
     this.session = session;
   }
@@ -68,14 +71,14 @@ public final class IndexedWrite {
     callback = function;
   }
 
-  /** Returns the write of a number about which Python is being asked. */
+  /** Returns the write of a number whose requests Python is answering. */
   public static IndexedWrite of(long id) {
-    return (IndexedWrite) ASKED.get(Long.valueOf(id));
+    return (IndexedWrite) PENDING.get(Long.valueOf(id));
   }
 
   /** Returns the statistics to collect, or null if there are none. */
   StatisticsPlan plan() throws Exception {
-    byte[] answer = callback == null ? null : ask("plan", null);
+    byte[] answer = callback == null ? null : send("plan", null);
     if (answer == null) {
       return null;
     }
@@ -102,17 +105,20 @@ public final class IndexedWrite {
 
   /** Lets Python commit the statistics of the files that the write has committed. */
   void commit(List<Object[]> results) throws Exception {
-    written = new WrittenFiles(command, location, results, session);
-    ask("commit", written.removedDirectories());
-    written = null;
+    written = new WrittenFiles(command, location, output, results, session);
+    try {
+      send("commit", written.removedDirectories());
+    } finally {
+      written = null;
+    }
   }
 
-  private byte[] ask(String question, List<String> removed) throws Exception {
-    ASKED.put(Long.valueOf(id), this);
+  private byte[] send(String question, List<String> removed) throws Exception {
+    PENDING.put(Long.valueOf(id), this);
     try {
       return HookState.call(callback, request(question, removed));
     } finally {
-      ASKED.remove(Long.valueOf(id));
+      PENDING.remove(Long.valueOf(id));
     }
   }
 
@@ -144,19 +150,16 @@ public final class IndexedWrite {
 
   /** Returns the name of the table to which the command writes, or null if it knows none. */
   private String table() {
-    return command.catalogTable().isEmpty()
-        ? null
-        : ((CatalogTable) command.catalogTable().get()).identifier().quotedString();
+    CatalogTable table = (CatalogTable) Scala.orNull(command.catalogTable());
+    return table == null ? null : table.identifier().quotedString();
   }
 
   /** Returns whether the write deletes all former files of the dataset. */
   private boolean overwritesAll() {
-    RootNames names = location.names();
-    String root = names == null ? location.root() : names.listed();
     return command.mode() == SaveMode.Overwrite
         && !command.dynamicPartitionOverwrite()
         && command.staticPartitions().isEmpty()
-        && Paths.location(command.outputPath().toString()).equals(root);
+        && Paths.key(output).equals(location.listed());
   }
 
   // The methods for Python.

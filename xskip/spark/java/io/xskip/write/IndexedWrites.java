@@ -5,6 +5,7 @@ import io.xskip.common.Paths;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
+import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -46,7 +47,7 @@ public final class IndexedWrites {
   private static LogicalPlan rewrite(
       InsertIntoHadoopFsRelationCommand command, SkippingSettings settings) throws Exception {
     Path output = output(command, settings);
-    CatalogTable table = table(command);
+    CatalogTable table = (CatalogTable) Scala.orNull(command.catalogTable());
     String indexes = RequestedIndexes.of(command, table, output);
     List<IndexLocation> locations = IndexDiscovery.ofOutput(output, table, settings);
     if (locations.isEmpty() && indexes == null) {
@@ -59,7 +60,7 @@ public final class IndexedWrites {
     if (!isInDataset(Paths.key(output), location)) {
       return command;
     }
-    IndexedWrite write = new IndexedWrite(command, location, indexes, settings.session);
+    IndexedWrite write = new IndexedWrite(command, location, output, indexes, settings.session);
     StatisticsPlan plan = write.plan();
     return plan == null
         ? command
@@ -68,7 +69,7 @@ public final class IndexedWrites {
 
   /** Returns whether Spark reads the files of a directory as files of the dataset. */
   private static boolean isInDataset(String output, IndexLocation location) {
-    String root = location.names() == null ? location.root() : location.names().listed();
+    String root = location.listed();
     if (output.equals(root)) {
       return true;
     }
@@ -112,10 +113,6 @@ public final class IndexedWrites {
         path.getFileSystem(
             SparkCompat.state(settings.session).newHadoopConfWithOptions(command.options()));
     return system.makeQualified(path);
-  }
-
-  private static CatalogTable table(InsertIntoHadoopFsRelationCommand command) {
-    return command.catalogTable().isEmpty() ? null : (CatalogTable) command.catalogTable().get();
   }
 
   /** Returns what collects the statistics of a write: Spark's own, and those of the index. */

@@ -3,6 +3,7 @@ package io.xskip.write;
 import io.xskip.common.Paths;
 import io.xskip.shims.Scala;
 import io.xskip.shims.SparkCompat;
+import java.net.URI;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -51,10 +52,10 @@ final class RequestedIndexes {
     if (indexes == null) {
       return;
     }
-    java.net.URI uri =
-        table.storage().locationUri().isEmpty()
-            ? SparkCompat.state(session).catalog().defaultTablePath(table.identifier())
-            : (java.net.URI) table.storage().locationUri().get();
+    URI uri = (URI) Scala.orNull(table.storage().locationUri());
+    if (uri == null) {
+      uri = SparkCompat.state(session).catalog().defaultTablePath(table.identifier());
+    }
     Long now = Long.valueOf(System.currentTimeMillis());
     Path path = new Path(uri);
     String key = Paths.key(path.getFileSystem(SparkCompat.hadoopConf()).makeQualified(path));

@@ -1,6 +1,6 @@
 package io.xskip.write;
 
-import io.xskip.catalyst.NodeRewriter;
+import io.xskip.catalyst.SchemaBinding;
 import io.xskip.collect.RunStatistics;
 import io.xskip.shims.DataFrames;
 import io.xskip.shims.Scala;
@@ -11,7 +11,6 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -77,21 +76,22 @@ final class StatisticsPlan implements Serializable {
     Object rows = DataFrames.ofRows(session, noRows, schema);
     Object selected = DataFrames.selectExpr(rows, selection);
     LogicalPlan plan = SparkCompat.execution(selected).optimizedPlan();
-    if (!(plan instanceof Project) || ((Project) plan).child().children().nonEmpty()) {
+    if (!(plan instanceof Project) || !((Project) plan).child().schema().equals(schema)) {
       throw new IllegalStateException("Spark plans more than a projection: " + plan.nodeName());
     }
     Seq<NamedExpression> expressions = ((Project) plan).projectList();
+    SchemaBinding binding = new SchemaBinding(schema);
     Expression[] inputs = new Expression[selection.length];
     for (int i = 0; i < inputs.length; i++) {
-      inputs[i] = bound((Expression) expressions.apply(i), schema);
+      inputs[i] = bound((Expression) expressions.apply(i), binding);
     }
     return new StatisticsPlan(specs, inputs, schema);
   }
 
-  private static Expression bound(Expression expression, StructType schema) {
+  private static Expression bound(Expression expression, SchemaBinding binding) {
     Expression input =
         expression instanceof Alias ? (Expression) ((Alias) expression).child() : expression;
-    return (Expression) input.transformUp(new ColumnBinding(schema));
+    return (Expression) input.transformUp(binding);
   }
 
   ResultLimits limits() {
@@ -115,29 +115,5 @@ final class StatisticsPlan implements Serializable {
     return inputs == null
         ? null
         : UnsafeProjection$.MODULE$.create((Seq<Expression>) Scala.seq(Arrays.asList(inputs)));
-  }
-
-  /** Exchanges columns for their places in the written rows. */
-  private static final class ColumnBinding extends NodeRewriter<Expression> {
-    private final StructType schema;
-
-    ColumnBinding(StructType schema) {
-      this.schema = schema;
-    }
-
-    @Override
-    protected boolean matches(Object node) {
-      return node instanceof AttributeReference;
-    }
-
-    @Override
-    protected Object rewrite(Object node) {
-      AttributeReference column = (AttributeReference) node;
-      int ordinal = schema.fieldIndex(column.name());
-      if (!schema.apply(ordinal).dataType().equals(column.dataType())) {
-        throw new IllegalStateException("Spark reads another type of column " + column.name());
-      }
-      return new BoundReference(ordinal, column.dataType(), true);
-    }
   }
 }

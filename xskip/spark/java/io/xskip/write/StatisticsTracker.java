@@ -29,7 +29,13 @@ final class StatisticsTracker extends BasicWriteJobStatsTracker {
 
   @Override
   public WriteTaskStatsTracker newTaskInstance() {
-    return new FileStatistics(super.newTaskInstance(), plan);
+    WriteTaskStatsTracker own = super.newTaskInstance();
+    try {
+      return new FileStatistics(own, plan);
+    } catch (Throwable t) {
+      Failures.logDebug("the statistics of written files", t);
+      return own;
+    }
   }
 
   /**

@@ -51,17 +51,18 @@ public final class WrittenFiles {
   WrittenFiles(
       InsertIntoHadoopFsRelationCommand command,
       IndexLocation location,
+      Path output,
       List<Object[]> results,
       Object session)
       throws Exception {
     this.command = command;
     this.session = session;
+    this.output = output;
     names = location.names();
     Configuration conf = SparkCompat.state(session).newHadoopConfWithOptions(command.options());
-    system = command.outputPath().getFileSystem(conf);
-    output = system.makeQualified(command.outputPath());
-    root = system.makeQualified(Paths.path(names == null ? location.root() : names.listed()));
-    for (WrittenFile file : FileTimes.asListed(found(results), system)) {
+    system = output.getFileSystem(conf);
+    root = system.makeQualified(Paths.path(location.listed()));
+    for (WrittenFile file : FileTimes.asListed(existingFiles(results), system)) {
       Path directory = file.status.getPath().getParent();
       if (!directories.containsKey(directory)) {
         directories.put(directory, new ArrayList<WrittenFile>());
@@ -70,7 +71,7 @@ public final class WrittenFiles {
     }
   }
 
-  private List<WrittenFile> found(List<Object[]> results) throws Exception {
+  private List<WrittenFile> existingFiles(List<Object[]> results) throws Exception {
     List<Callable<List<WrittenFile>>> calls = new ArrayList<>();
     for (int start = 0; start < results.size(); start += FILES_PER_CALL) {
       int end = Math.min(results.size(), start + FILES_PER_CALL);
@@ -97,7 +98,7 @@ public final class WrittenFiles {
       List<WrittenFile> files = new ArrayList<>();
       for (Object[] result : results) {
         try {
-          files.add(new WrittenFile(system.getFileStatus(committed(result)), result));
+          files.add(new WrittenFile(system.getFileStatus(committedPath(result)), result));
         } catch (FileNotFoundException e) {
           // such as a file of a partition with a location of its own
         }
@@ -110,7 +111,7 @@ public final class WrittenFiles {
    * Returns the path of a file after the commit. Committers write to different directories, but
    * below all of them a file has the directories of its partitions and its name.
    */
-  private Path committed(Object[] result) {
+  private Path committedPath(Object[] result) {
     Path staged = new Path(WrittenFile.path(result));
     String relative = staged.getName();
     for (int i = 0; i < command.partitionColumns().length(); i++) {
@@ -166,11 +167,8 @@ public final class WrittenFiles {
   }
 
   private StructType tablePartitions() {
-    if (command.catalogTable().isEmpty()) {
-      return null;
-    }
-    StructType schema = ((CatalogTable) command.catalogTable().get()).partitionSchema();
-    return schema.length() == 0 ? null : schema;
+    CatalogTable table = (CatalogTable) Scala.orNull(command.catalogTable());
+    return table == null || table.partitionSchema().length() == 0 ? null : table.partitionSchema();
   }
 
   /**
