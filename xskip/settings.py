@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -18,6 +19,8 @@ from xskip.errors import SettingError
 __all__ = [
     "AGGREGATES",
     "BYTES_PER_FILE",
+    "CHOICE_BUDGET",
+    "CHOICE_FILES",
     "CHUNK_BYTES",
     "CHUNK_FILES",
     "DEFINITIONS",
@@ -114,6 +117,14 @@ def _number(text: str) -> int | None:
 
 def _positive(text: str) -> int | None:
     return _number(text) or None
+
+
+def _share(text: str) -> float | None:
+    """Return a share above 0, at most 1, of a text such as ``0.5%`` or ``0.005``; None for any other text."""
+    with suppress(ValueError):
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        return share if 0 < share <= 1 else None
+    return None
 
 
 def _flag(text: str) -> bool | None:
@@ -289,6 +300,14 @@ WRITES = Setting(
     "spark.xskip.writes.enabled", default=True, read=_flag, expected=_FLAG,
     meaning="writes to an indexed dataset collect the statistics of the files, and commit them after the files",
 )  # fmt: skip
+CHOICE_BUDGET = Setting(
+    "spark.xskip.choice.budget", 0.005, _share, "a share such as 0.5% or 0.005",
+    "the share of the size of the data that the metadata of the indexes that xskip chooses may have", "0.5%",
+)  # fmt: skip
+CHOICE_FILES = Setting(
+    "spark.xskip.choice.files", 16, _positive, _AT_LEAST_ONE,
+    "the maximum number of data files that xskip reads to choose indexes",
+)  # fmt: skip
 JOB_FILES = Setting(
     "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
     "the number of data files above which a Spark job prunes instead of the driver",
@@ -304,7 +323,8 @@ SETTINGS: Mapping[str, Setting[Any]] = {
     for each in (
         ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, STATISTICS, LIMIT, TOP_K,
         AGGREGATES, JOINS, SUBQUERIES, RANGES, WRITES, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE, BYTES_PER_FILE,
-        CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS, CLASSES, HISTORY, HISTORY_DAYS,
+        CHUNK_FILES, CHUNK_BYTES, FOOTERS, CHOICE_BUDGET, CHOICE_FILES, FOOTER_KEY, PLAINTEXT_FOOTER, DEFINITIONS,
+        CLASSES, HISTORY, HISTORY_DAYS,
     )
 }  # fmt: skip
 

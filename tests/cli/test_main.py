@@ -214,7 +214,7 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["creat", "x"], "xskip has no such command (found: creat; expected: one of ensure, create, refresh, "),
+        (["creat", "x"], "xskip has no such command (found: creat; expected: one of ensure, create, choose, refresh, "),
         (["creat", "x"], "; did you mean create?"),
         (["quix", "topcs", "x"], "xskip quix has no such command (found: topcs; expected: one of topics, "),
         (["quix", "topcs", "x"], "; did you mean topics?"),

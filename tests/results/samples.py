@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.results.reports import report_of_days
+from xskip.indexes import MinMax
 from xskip.metadata.data_files import DataFiles
 from xskip.questdb.export import ExportResult
 from xskip.quixlake.compaction import CompactionResult
@@ -20,6 +21,7 @@ from xskip.results.diagnosis import Check, Diagnosis
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_list import FileList
 from xskip.results.history import AdoptionResult, Commit, History, VacuumResult
+from xskip.results.index_choice import ColumnChoice, IndexChoice
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.results.operations import (
     ColumnChange,
@@ -57,6 +59,14 @@ def _of_indexes(root: str, name: str) -> list[Any]:
         IndexInfo("minmax", (name,), ("timestamp",), (), 20_480, 1.25, 12, 3400),
         IndexInfo("valuelist", (name,), ("string",), (("max", name),), None, None),
     )
+    choice = IndexChoice(
+        root, 1200, 7_000_000, 16, 35_000, 12,
+        (
+            ColumnChoice("add", name, "rules_out", 0.9, 12, 7e9, 70_000, 1.25, 3.0, 0.05),
+            ColumnChoice("remove", name, "not_queried"), ColumnChoice("none", name, "budget", cost_bytes=70_000),
+        ),
+        (MinMax("a"),), 3,
+    )  # fmt: skip
     return [
         RefreshResult(1200, 3, 0, 4.25, failed=(file,), reread=(name,), rebuilt=True),
         EnsureResult(
@@ -77,6 +87,8 @@ def _of_indexes(root: str, name: str) -> list[Any]:
         AdviceList(root, 12, (Advice("add", name, f"add {name}", name, True, 12, 0.5, 7e9, 1e9, 70_000, 1.25),), 32),
         AppliedAdvice(root, (name,), (name,), (LeftAdvice("order", name, name),), 1.5, (file,), dry_run=True),
         AdviceList(root, 0, ()),
+        choice,
+        RefreshResult(12, 0, 0, 1.5, choice=choice),
         Overview(root, MILLIS, (IndexOverview(root, root, "parquet", 1200, (name,), 70_000, MILLIS, problem=name),)),
     ]  # fmt: skip
 

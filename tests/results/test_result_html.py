@@ -30,8 +30,8 @@ PACKAGES = ("xskip.api.", "xskip.questdb.", "xskip.quixlake.", "xskip.results.",
 PLACES = {"OpenedIndex", "OpenedLake", "QuixLake", "Replay", "SkippingIndex", "Table", "TopicIndex"}
 #: The parts of results, which the results show.
 PARTS = {
-    "Advice", "Check", "ClauseOutcome", "ColumnChange", "Commit", "DatasetSavings", "Drawing", "FileExplanation",
-    "FilePicture", "IndexInfo", "IndexOverview", "LeftAdvice", "ListedIndex", "ScanSource",
+    "Advice", "Check", "ClauseOutcome", "ColumnChange", "ColumnChoice", "Commit", "DatasetSavings", "Drawing",
+    "FileExplanation", "FilePicture", "IndexInfo", "IndexOverview", "LeftAdvice", "ListedIndex", "ScanSource",
     "SettingValue", "WrongStatistics",
 }  # fmt: skip
 SAMPLES = samples("/lake/events", "city")

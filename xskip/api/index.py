@@ -7,10 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from xskip.api.arguments import (
     check_build,
+    check_choice,
     check_flag,
     check_indexes,
     check_options,
@@ -21,6 +22,7 @@ from xskip.api.arguments import (
     part_bytes_of,
 )
 from xskip.api.file_selection import select_files
+from xskip.api.index_choices import choose_indexes, indexes_to_ensure, revise
 from xskip.api.inspect import IndexInspection
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.hints import Call, Method, Words
@@ -191,7 +193,7 @@ class SkippingIndex(IndexInspection):
 
     def create(
         self,
-        indexes: Sequence[Index],
+        indexes: Sequence[Index] | None = None,
         *,
         progress: ProgressOption = None,
         on_error: OnError = "raise",
@@ -202,8 +204,8 @@ class SkippingIndex(IndexInspection):
 
         Parameters
         ----------
-        indexes : sequence of Index
-            Such as ``[MinMax("ts"), ValueList("city")]``.
+        indexes : sequence of Index, optional
+            Such as ``[MinMax("ts"), ValueList("city")]``. None chooses them, as :meth:`choose` does.
         progress : bool or callable, optional
             True shows a progress bar on stderr, or a widget in notebooks with the package ipywidgets. A function
             receives a :class:`~xskip.results.operations.Progress` after each job. None shows the bar in terminals and
@@ -244,22 +246,21 @@ class SkippingIndex(IndexInspection):
             If a file cannot be read. The dataset then has no index, as before the call.
         """
         started = time.monotonic()
-        wanted = check_indexes(indexes)
+        wanted = None if indexes is None else check_indexes(indexes)
         check_build(progress, on_error)
         check_version(version)
         part_bytes = part_bytes_of(parts)
         engine, source = self._open()
-        planned = plan(source, wanted)
+        planned = None if wanted is None else plan(source, wanted)
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
             if self._is_made_by_writes(source, version):
-                done = self.ensure(wanted, progress=progress, on_error=on_error, parts=parts)
-                return RefreshResult(
-                    done.added, done.removed, done.unchanged, done.seconds, done.failed, done.reread
-                )  # fmt: skip
+                return self.ensure(wanted, progress=progress, on_error=on_error, parts=parts).refreshed
+        choice = choose_indexes(engine, source, None) if planned is None else None
         with Collected() as collected:
             update = Update(engine, self._spark, self._reader, progress, on_error, collected)
-            result = update.new_build(source, planned, version, part_bytes).run(None)
-        return replace(result, seconds=time.monotonic() - started)
+            chosen = planned if choice is None else plan(source, choice.indexes)
+            result = update.new_build(source, chosen or (), version, part_bytes).run(None)
+        return replace(result, seconds=time.monotonic() - started, choice=choice)
 
     def _is_made_by_writes(self, source: Source, version: int) -> bool:
         """Return whether only writes have made the index of a dataset; raise an error for another index."""
@@ -280,7 +281,7 @@ class SkippingIndex(IndexInspection):
 
     def ensure(
         self,
-        indexes: Sequence[Index],
+        indexes: Sequence[Index] | None = None,
         *,
         progress: ProgressOption = None,
         on_error: OnError = "raise",
@@ -298,8 +299,9 @@ class SkippingIndex(IndexInspection):
 
         Parameters
         ----------
-        indexes : sequence of Index
-            Such as ``[MinMax("ts"), ValueList("city")]``.
+        indexes : sequence of Index, optional
+            Such as ``[MinMax("ts"), ValueList("city")]``. None keeps the indexes that the dataset has; for a dataset
+            without an index, it chooses them, as :meth:`choose` does.
         progress : bool or callable, optional
             See :meth:`create`.
         on_error : {"raise", "skip"}
@@ -343,14 +345,17 @@ class SkippingIndex(IndexInspection):
         False
         """
         started = time.monotonic()
-        wanted = check_indexes(indexes)
+        wanted = None if indexes is None else check_indexes(indexes)
         check_build(progress, on_error)
         check_flag("dry_run", dry_run)
+        part_bytes, choice = part_bytes_of(parts), None
+        if wanted is None:
+            wanted, choice = indexes_to_ensure(*self._open())
         update = Reconciliation(
             self._check_settings(), self._spark, self._reader, progress, on_error, indexes=wanted,
-            part_bytes=part_bytes_of(parts), dry_run=dry_run,
+            part_bytes=part_bytes, dry_run=dry_run,
         )  # fmt: skip
-        return replace(update.run(), seconds=time.monotonic() - started)
+        return replace(update.run(), seconds=time.monotonic() - started, choice=choice)
 
     def refresh(
         self,
@@ -359,6 +364,7 @@ class SkippingIndex(IndexInspection):
         on_error: OnError = "raise",
         trust_listing: bool = False,
         recheck: Sequence[str] = (),
+        auto: Literal["revise"] | None = None,
     ) -> RefreshResult:
         """Add new and changed files to the index, and remove deleted files from it.
 
@@ -378,6 +384,11 @@ class SkippingIndex(IndexInspection):
             completely.
         recheck : sequence of str
             Further directories to list with ``trust_listing``, see :meth:`read`.
+        auto : {"revise"}, optional
+            ``"revise"`` chooses the indexes anew after the refresh, as :meth:`choose` does, and adds and removes
+            indexes in a second commit. The result says what has changed, and why. Indexes that have ruled out files for
+            recorded queries stay, and so do those with a key, with parameters and on expressions. None leaves the
+            indexes as they are.
 
         Returns
         -------
@@ -398,10 +409,13 @@ class SkippingIndex(IndexInspection):
         started = time.monotonic()
         check_build(progress, on_error)
         _check_listing(recheck, trust_listing=trust_listing)
+        if auto is not None:
+            check_choice("auto", auto, ("revise",))
         found = recheck if trust_listing else None
         engine = self._check_settings()
         result = Refresh(engine, self._spark, self._reader, progress, on_error, recheck=found).run()
-        return replace(result, seconds=time.monotonic() - started)
+        result = replace(result, seconds=time.monotonic() - started)
+        return revise(self, result) if auto == "revise" else result
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
         """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from xskip.api.advised_changes import apply_advice
 from xskip.api.arguments import check_count
+from xskip.api.index_choices import choose_indexes
 from xskip.api.query_history import history_of_session
 from xskip.api.report_maker import shows_values
 from xskip.api.upkeep import IndexUpkeep
 from xskip.errors import IndexDeletedError, MetadataVersionError
-from xskip.indexing.source import Source, require_snapshot
+from xskip.indexing.source import Source, require_collected, require_snapshot
 from xskip.indexing.trial import TrialRun
 from xskip.inspection.advise import advise
 from xskip.inspection.description import describe
@@ -28,6 +29,7 @@ from xskip.standalone.query_history import no_history, usage_in_history
 
 if TYPE_CHECKING:
     from xskip.metadatastore.snapshot import Snapshot
+    from xskip.results.index_choice import IndexChoice
     from xskip.results.index_usage import DatasetUsage
     from xskip.spark.query.spark_engine import SparkEngine
 
@@ -108,6 +110,41 @@ class IndexInspection(IndexUpkeep):
         """
         _, source = self._open()
         return _status(source)
+
+    def choose(self) -> IndexChoice:
+        """Return the indexes that xskip would choose for the dataset, with the reason for each, without building them.
+
+        xskip reads a sample of the files: bounds suit columns that order or cluster the files, lists of values columns
+        with few values in each file, filters columns with many values, prefixes and words texts. An index is chosen if
+        it rules out at least a tenth of the files for a value of the column. With ten or more recorded scans, of the
+        query history of the session or of this process, columns in their conditions come first, and columns without
+        conditions get no filters. All indexes together keep to the budget ``spark.xskip.choice.budget``, 0.5 % of the
+        size of the data by default. ``spark.xskip.choice.files`` limits the sample, to 16 files by default.
+
+        With an index, the choice says what :meth:`refresh` with ``auto="revise"`` would add and remove.
+
+        Returns
+        -------
+        IndexChoice
+            One row for each index and for each column without one. ``indexes`` has the chosen indexes, such as for
+            :meth:`create`.
+
+        Raises
+        ------
+        IndexDefinitionError
+            If no index supports the reader options, or if another program built the index.
+        CollectError
+            If a file of the sample cannot be read.
+
+        Examples
+        --------
+        >>> choice = xskip.SkippingIndex.for_path(spark, path).choose()
+        >>> choice.sample, [each.subject for each in choice if each.is_chosen]
+        (3, ['minmax(city)', 'valuelist(city)', 'minmax(temp)', 'valuelist(temp)'])
+        """
+        engine, source = self._open()
+        present = find_live(source.storage, source.directory) is not None
+        return choose_indexes(engine, source, require_collected(source) if present else None)
 
     def advise(
         self,

@@ -24,7 +24,7 @@ _MODES = ("error", "errorifexists", "append", "overwrite", "ignore")
 def write(
     df: DataFrame | DataFrameWriter,
     path: str | os.PathLike[str],
-    indexes: Sequence[Index],
+    indexes: Sequence[Index] | None = None,
     *,
     format: str = "parquet",  # noqa: A002 - the name that Spark's writer uses
     mode: str | None = None,
@@ -41,8 +41,10 @@ def write(
         The rows, or a writer of them, such as ``df.write.partitionBy("day").option("compression", "zstd")``.
     path : str or os.PathLike
         The dataset's root directory.
-    indexes : sequence of Index
-        Such as ``[MinMax("ts"), ValueList("city")]``. The dataset has exactly these indexes afterwards.
+    indexes : sequence of Index, optional
+        Such as ``[MinMax("ts"), ValueList("city")]``. The dataset has exactly these indexes afterwards. None keeps the
+        indexes that the dataset has. For a dataset without an index, it chooses them after the write, as
+        :meth:`SkippingIndex.choose` does, and then reads the files.
     format : str
         ``parquet``, ``avro``, ``orc``, ``csv`` or ``json``.
     mode : str, optional
@@ -71,12 +73,14 @@ def write(
     0
     """
     name = check_path(path)
-    wanted = check_indexes(indexes)
+    wanted = None if indexes is None else check_indexes(indexes)
     check_text("format", format)
     if mode is not None:
         check_choice("mode", mode, _MODES)
     writer, spark = _writer(df)
-    writer = writer.format(format).option("xskip.index", ", ".join(map(text_of, wanted)))
+    writer = writer.format(format)
+    if wanted is not None:
+        writer = writer.option("xskip.index", ", ".join(map(text_of, wanted)))
     (writer if mode is None else writer.mode(mode)).save(name)
     index = SkippingIndex.for_path(spark, name, format=format)
     index.ensure(wanted)

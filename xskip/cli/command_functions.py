@@ -125,10 +125,15 @@ def with_indexes(call: Callable[[SkippingIndex, argparse.Namespace, list[Index]]
     return run
 
 
-def create(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
-    """Create the index with the definitions of the command."""
+def create(arguments: argparse.Namespace) -> int:
+    """Create the index with the definitions of the command, or with those that xskip chooses."""
+    from xskip.cli.index_definitions import wanted_or_chosen
+
+    wanted = wanted_or_chosen(arguments)
     given: Mapping[str, Any] = {} if arguments.version is None else {"version": arguments.version}
-    return index.create(wanted, on_error=arguments.on_error, parts=parts_of(arguments.parts), **given)
+    return of_index(
+        lambda index, a: index.create(wanted, on_error=a.on_error, parts=parts_of(a.parts), **given)
+    )(arguments)  # fmt: skip
 
 
 def ensure(arguments: argparse.Namespace) -> int:

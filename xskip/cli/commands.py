@@ -97,6 +97,9 @@ _PARTS = Flag(
     ("--parts",), "the size of the parts of files that get statistics of their own, such as 8MB; none for no parts",
     {"default": "auto", "metavar": "SIZE"},
 )  # fmt: skip
+_AUTO = Flag(
+    ("--auto",), "choose the indexes from a sample of the files, and from recorded queries", {"action": "store_true"}
+)  # fmt: skip
 _DIRECTORY: Mapping[str, Any] = {"default": ".", "metavar": "DIRECTORY"}
 
 COMMANDS = (
@@ -106,21 +109,25 @@ COMMANDS = (
         (
             replace(DATASET[0], text="the root directory of the dataset; without it, the datasets of --config",
                 options={**DATASET[0].options, "nargs": "?"}),
-            *DATASET[1:], *INDEX_FLAGS, _PARTS, _ON_ERROR, _DRY_RUN, _CHECK,
+            *DATASET[1:], *INDEX_FLAGS, _AUTO, _PARTS, _ON_ERROR, _DRY_RUN, _CHECK,
         ),
     ),
     Command(
         "create", "build an index", "xskip create /lake/events --format avro --minmax ts --valuelist city",
-        with_indexes(create),
+        create,
         (
-            *DATASET, *INDEX_FLAGS, _PARTS, _ON_ERROR,
+            *DATASET, *INDEX_FLAGS, _AUTO, _PARTS, _ON_ERROR,
             Flag(("--version",), "the version of the metadata format (default: the newest)", {"type": whole_number}),
         ),
     ),
     Command(
+        "choose", "show the indexes that xskip would choose, with the reason for each", "xskip choose /lake/events",
+        of_index(lambda index, _: index.choose()), DATASET,
+    ),
+    Command(
         "refresh", "add new and changed files to the index, and remove deleted files", "xskip refresh /lake/events",
         of_index(lambda index, a: index.refresh(
-            on_error=a.on_error, trust_listing=a.trust_listing, recheck=a.recheck
+            on_error=a.on_error, trust_listing=a.trust_listing, recheck=a.recheck, auto="revise" if a.revise else None
         )),
         (
             *DATASET, _ON_ERROR,
@@ -130,6 +137,9 @@ COMMANDS = (
             Flag(
                 ("--recheck",), "with --trust-listing, also list this directory; can be repeated",
                 {"action": "append", "default": [], "metavar": "DIRECTORY"},
+            ),
+            Flag(
+                ("--revise",), "then choose the indexes anew, and add and remove indexes", {"action": "store_true"}
             ),
         ),
     ),

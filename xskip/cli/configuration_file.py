@@ -10,7 +10,10 @@ from typing import Any
 
 from xskip.errors import IndexDefinitionError, did_you_mean, error_text
 
-__all__ = ["read_config", "read_datasets"]
+__all__ = ["AUTO", "read_config", "read_datasets"]
+
+#: The text in place of a list of indexes that leaves them to xskip.
+AUTO = "auto"
 
 _DEFINITION = ("format", "options", "index", "indexes")
 _DATASET = ("path", "table", "location", "at", "parts", *_DEFINITION)
@@ -80,7 +83,9 @@ def _check(config: Mapping[str, Any], where: str, keys: Sequence[str]) -> None:
             hint=did_you_mean(unknown[0], keys),
         )  # fmt: skip
     of_texts = [key for key in _TEXTS if key in config and not (isinstance(config[key], str) and config[key].strip())]
-    if of_texts or not _are(dict, config.get("index", [])) or not _are(str, config.get("indexes", [])):
+    is_auto = "path" in keys and config.get("indexes") == AUTO
+    has_lists = _are(dict, config.get("index", [])) and (is_auto or _are(str, config.get("indexes", [])))
+    if of_texts or not has_lists:
         raise IndexDefinitionError(
             "the configuration has a key of another type", where=where, found=", ".join(of_texts) or "index or indexes",
             expected='[[index]] tables, a list such as indexes = ["minmax(ts)"], and texts',

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xskip.cli import interrupts
-from xskip.cli.configuration_file import read_datasets
+from xskip.cli.configuration_file import AUTO, read_datasets
 from xskip.cli.flags import ONE_COLUMN, parts_of, place
-from xskip.cli.index_definitions import configured_indexes, wanted_indexes
+from xskip.cli.index_definitions import configured_indexes, wanted_or_chosen
 from xskip.cli.output import show
 from xskip.cli.sessions import Place, index_at, opened_index, recorded_format, session
 from xskip.errors import ArgumentError, IndexDefinitionError, XskipError, message_of
@@ -33,7 +33,8 @@ class Dataset:
 
     name: str
     place: Place
-    indexes: list[Index] = field(default_factory=list)
+    #: None leaves them to xskip.
+    indexes: list[Index] | None
     #: The size of the parts of files, see :meth:`xskip.SkippingIndex.create`; ``none`` for no parts.
     parts: str = "auto"
 
@@ -47,7 +48,7 @@ def run_ensure(arguments: argparse.Namespace) -> int:
 
 
 def _ensure_path(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
-    indexes = wanted_indexes(arguments)
+    indexes = wanted_or_chosen(arguments)
     with opened_index(arguments) as index:
         result = index.ensure(
             indexes, on_error=arguments.on_error, dry_run=arguments.dry_run, parts=parts_of(arguments.parts)
@@ -83,12 +84,14 @@ def datasets_of(path: str) -> Iterator[Dataset]:
     """Yield the datasets of a configuration file, with their indexes."""
     for table in read_datasets(path):
         name = str(table.get("path", table.get("table")))
-        indexes = configured_indexes(table)
-        if not indexes:
+        is_auto = table.get("indexes") == AUTO
+        indexes = configured_indexes({key: value for key, value in table.items() if not is_auto or key != "indexes"})
+        if bool(indexes) == is_auto:
             raise IndexDefinitionError(
-                "a dataset has no index", where=f"{path}, {name}", expected='a list such as indexes = ["minmax(ts)"]'
-            )
-        yield Dataset(name, _place(table), indexes, table.get("parts", "auto"))
+                "a dataset has indexes together with auto" if is_auto else "a dataset has no index",
+                where=f"{path}, {name}", expected='a list such as indexes = ["minmax(ts)"], or indexes = "auto"',
+            )  # fmt: skip
+        yield Dataset(name, _place(table), None if is_auto else indexes, table.get("parts", "auto"))
 
 
 def _place(table: Mapping[str, Any]) -> Place:

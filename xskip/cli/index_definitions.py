@@ -12,7 +12,16 @@ from xskip.errors import IndexDefinitionError
 from xskip.indexes import Index, PathBounds
 from xskip.indexes.definition_text import check_parameters, make_index, parse_index
 
-__all__ = ["configured_indexes", "given_indexes", "wanted_indexes"]
+__all__ = ["configured_indexes", "given_indexes", "wanted_indexes", "wanted_or_chosen"]
+
+
+def wanted_or_chosen(arguments: argparse.Namespace) -> list[Index] | None:
+    """Return the indexes that the arguments define; None if ``--auto`` leaves them to xskip."""
+    if not arguments.auto:
+        return wanted_indexes(arguments)
+    if given_indexes(arguments) or arguments.pathbounds or configured_indexes(read_config(arguments.config)):
+        raise IndexDefinitionError("indexes are given together with --auto", hint="leave out --auto, or the indexes")
+    return None
 
 
 def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:

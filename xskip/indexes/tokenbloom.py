@@ -6,7 +6,6 @@ or non-ASCII bytes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -27,10 +26,9 @@ from xskip.indexes.bloomfilter import BloomFilter
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom, Storage
+from xskip.types.words import WORD
 
 __all__ = ["TokenBloom", "TokenBloomClause"]
-
-_WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def whole_words(part: Part) -> tuple[bytes, ...]:
     """Return the words of a part that are certainly words of the whole text."""
     return tuple(
         found[0]
-        for found in _WORD.finditer(part.text)
+        for found in WORD.finditer(part.text)
         # the first word of the part can go on to the left in the text, and its last word to the right [PRU-TB-2]
         if (part.is_start or found.start() > 0) and (part.is_end or found.end() < len(part.text))
     )

@@ -23,7 +23,7 @@ from xskip.types.datatypes import Storage, from_json
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["plan", "plan_existing"]
+__all__ = ["check_options", "plan", "plan_existing"]
 
 
 def plan(source: Source, indexes: Sequence[Index], known: Collection[IndexDefinition] = ()) -> tuple[PlannedIndex, ...]:
@@ -38,11 +38,16 @@ def plan(source: Source, indexes: Sequence[Index], known: Collection[IndexDefini
     return planned
 
 
-def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
+def check_options(source: Source) -> None:
+    """Raise an error if no index supports the options with which the dataset is read."""
     if source.read_profile.problem:
         raise IndexDefinitionError(
             "no index supports these options", where=source.root, found=source.read_profile.problem
         )
+
+
+def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
+    check_options(source)
     if not indexes:
         raise IndexDefinitionError("the list of indexes is empty", expected="at least one index, such as MinMax('ts')")
     partitions = {name.lower() for name, _ in source.dataset.partition_schema()}

@@ -8,14 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.data_systems import system_of
-from xskip.errors import DatasetError, IndexDefinitionError, IndexDeletedError
-from xskip.hints import Argument, Call, Words
+from xskip.errors import DatasetError, IndexDeletedError
+from xskip.hints import Argument, Words
 from xskip.indexes import index_of
 from xskip.indexing.build_plan import plan
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.indexing.source import Source, check_reading, check_same_reading, reading_differences, require_own_snapshot
+from xskip.indexing.source import (
+    Source,
+    check_reading,
+    check_same_reading,
+    reading_differences,
+    require_own_snapshot,
+    unregistered_types,
+)
 from xskip.indexing.update import Update
 from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy
 from xskip.results.operations import RefreshResult
@@ -68,10 +75,7 @@ class Refresh(Update):
         made = [(index_of(definition), definition) for definition in copy.indexes]
         unknown = [str(definition) for index, definition in made if index is None]
         if unknown:
-            raise IndexDefinitionError(
-                "the index had an index type that is not registered", where=source.root, found=", ".join(unknown),
-                hint=Words("register the class, or {} with other indexes", Call("create", "[...]")),
-            )  # fmt: skip
+            raise unregistered_types(source, unknown)
         check_same_reading(source, copy.read_profile)
         planned = plan(source, [index for index, _ in made if index is not None])
         build = self.new_build(source, planned, copy.version, copy.part_bytes)

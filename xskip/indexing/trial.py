@@ -25,11 +25,13 @@ from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.results.index_usage import KEYS, ConditionKind
 from xskip.spark.collect.build_costs import BuildCosts
-from xskip.spark.collect.listing import list_files
+from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
 
-__all__ = ["TrialRun"]
+__all__ = ["TrialRun", "collect_sample", "spread"]
+
+Positions = npt.NDArray[np.int64]
 
 #: The number of values in the lists of all files and one operand above which the lists are not complete.
 _MAX_VALUES = 5_000_000
@@ -51,16 +53,12 @@ class TrialRun:
         """
         check_reading(self.source, require_collected(self.source))
         listed = list_files(self.source.dataset)
-        chosen = _spread(len(listed), most)
+        chosen = spread(len(listed), most)
         planned = {operand: self._planned(operand, kinds, len(chosen)) for operand, kinds in operands.items()}
         wanted = tuple(each for some in planned.values() for each in some)
         if not wanted or not len(chosen):
             return Trial(0)
-        costs = BuildCosts()
-        collector = collector_of(self.engine, self.source, listed, wanted, costs)
-        tables = [collect(collector, chunk) for chunk in chunks_of(self.engine, self.source, listed, chosen)]
-        sizes = _sizes(tables)
-        found = {key: Collected(_column(tables, key), size, costs.seconds.get(key)) for key, size in sizes.items()}
+        found = collect_sample(self.engine, self.source, listed, chosen, wanted)
         return Trial(
             len(chosen), {operand: _measured(some, found, len(listed)) for operand, some in planned.items() if some}
         )
@@ -102,13 +100,24 @@ def _is_asked(planned: PlannedIndex, operand: Operand) -> bool:
     return found is not None and found.text.lower() == operand[0].lower()
 
 
-def _spread(count: int, most: int) -> npt.NDArray[np.int64]:
+def spread(count: int, most: int) -> Positions:
     """Return at most so many of the first whole numbers, spread evenly.
 
-    >>> _spread(10, 4).tolist(), _spread(2, 4).tolist(), _spread(0, 4).tolist()
+    >>> spread(10, 4).tolist(), spread(2, 4).tolist(), spread(0, 4).tolist()
     ([0, 3, 6, 9], [0, 1], [])
     """
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def collect_sample(
+    engine: SparkEngine, source: Source, listed: ListedFiles, chosen: Positions, wanted: tuple[PlannedIndex, ...]
+) -> dict[IndexKey, Collected]:
+    """Collect the statistics of some files, at positions in the listing, for indexes; write them nowhere."""
+    costs = BuildCosts()
+    collector = collector_of(engine, source, listed, wanted, costs)
+    tables = [collect(collector, chunk) for chunk in chunks_of(engine, source, listed, chosen)]
+    sizes = _sizes(tables)
+    return {key: Collected(_column(tables, key), size, costs.seconds.get(key)) for key, size in sizes.items()}
 
 
 def _sizes(tables: Sequence[MetadataTable]) -> dict[IndexKey, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,21 @@ from xskip.inspection.unread_files import unread_shares
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage
 from xskip.types import bloom_bits
 from xskip.types.sort_keys import sort_key
+from xskip.types.words import words_of
 
-__all__ = ["Candidate", "Collected", "MeasuredOperand", "Operand", "Trial", "measured", "share_of", "spread_of"]
+__all__ = [
+    "Candidate",
+    "Collected",
+    "MeasuredOperand",
+    "Operand",
+    "Trial",
+    "measured",
+    "share_of",
+    "spread_of",
+    "texts_in",
+]
 
+_T = TypeVar("_T")
 #: A column or expression, and whether it is an expression.
 Operand = tuple[str, bool]
 #: The number of values that are looked up in filters.
@@ -61,6 +73,8 @@ class MeasuredOperand:
     distinct: int | None = None
     #: The shares of files that rewrites of plans need not read with bounds of the operand, by what they need.
     unread: Mapping[ConditionKind, float] = field(default_factory=dict)
+    #: The mean share of files that bounds rule out for a value that files have; None if their values are not known.
+    for_values: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +110,7 @@ def measured(collected: Mapping[str, Collected], files: int, fpp: float) -> Meas
     bounds = spread_of(statistics.get("minmax"))
     shares = _shares(statistics, lists, bounds, fpp)
     read = max((len(each) for each in statistics.values()), default=0)
-    for name in shares.keys() & {"valuelist", "bloomfilter", "prefix"}:
+    for name in shares.keys() & {"valuelist", "bloomfilter", "prefix", "tokenbloom"}:
         shares[name] = {kind: _of_all(share, read, files) for kind, share in shares[name].items()}
     candidates = []
     for name, kinds in shares.items():
@@ -109,7 +123,9 @@ def measured(collected: Mapping[str, Collected], files: int, fpp: float) -> Meas
     counted = lists is not None and lists.null_count == 0 and _is_list(lists)
     distinct = int(pc.count_distinct(sort_key(lists.flatten())).as_py()) if counted and lists is not None else None
     unread = unread_shares(statistics.get("minmax"), statistics.get("nullcount"))
-    return MeasuredOperand(tuple(candidates), bounds, distinct, unread)
+    for_values = _ruled_out_for_values(statistics.get("minmax"), lists)
+    for_values = None if for_values is None else _of_all(for_values, read, files)
+    return MeasuredOperand(tuple(candidates), bounds, distinct, unread, for_values)
 
 
 def _shares(
@@ -123,6 +139,8 @@ def _shares(
             "equal": bounds.equal, "above": bounds.above, "below": bounds.below, "prefix": bounds.equal,
         }  # fmt: skip
         shares["minmax"] |= _of_keys(statistics["minmax"])
+    elif "minmax" in statistics:
+        shares["minmax"] = {}
     of_values = None if lists is None else _absent(lists)
     if of_values is not None and lists is not None:
         shares["valuelist"] = {"equal": of_values}
@@ -131,8 +149,12 @@ def _shares(
         absent = None if prefixes is None else _absent(prefixes)
         if absent is not None:
             shares["valuelist"]["prefix"] = absent
-            if "prefix" in statistics:
-                shares["prefix"] = {"equal": absent, "prefix": absent}
+    absent = _absent(statistics["prefix"]) if "prefix" in statistics else None
+    if absent is not None:
+        shares["prefix"] = {"equal": absent, "prefix": absent}
+    words = _absent_words(statistics["tokenbloom"], statistics) if "tokenbloom" in statistics else None
+    if words is not None:
+        shares["tokenbloom"] = {"words": words}
     if "bloomfilter" in statistics:
         # A filter admits a value that the file lacks at the rate ``fpp``.
         looked_up = _absent_in_filters(statistics["bloomfilter"], statistics.get("minmax"))
@@ -166,6 +188,32 @@ def spread_of(bounds: pa.Array | None) -> RuledOut | None:
     if pc.sum(known).as_py() < _NEARLY_ALL * len(bounds):
         return None
     return ruled_out_by_bounds(low.filter(known), high.filter(known))
+
+
+def _ruled_out_for_values(bounds: pa.Array | None, lists: pa.Array | None) -> float | None:
+    """Return the mean share of files that bounds rule out for a value of complete lists.
+
+    >>> bounds = pa.StructArray.from_arrays([pa.array([0, 0, 5, 5]), pa.array([0, 5, 5, 5])], ["min", "max"])
+    >>> _ruled_out_for_values(bounds, pa.array([[0], [0, 5], [5], [5]]))
+    0.375
+    """
+    if (
+        bounds is None
+        or not pa.types.is_struct(bounds.type)
+        or lists is None
+        or not _is_list(lists)
+        or lists.null_count
+    ):
+        return None
+    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
+    known = pc.and_(low.is_valid(), high.is_valid())
+    low, high = low.filter(known), high.filter(known)
+    values = lists.flatten()
+    if not len(low) or not len(values) or values.type != low.type:
+        return None
+    values = values.take(pc.array_sort_indices(sort_key(values)))
+    shares = [pc.mean(pc.or_(pc.less(high, v), pc.greater(low, v))).as_py() for v in _some(values.unique())]
+    return float(np.mean(shares))
 
 
 def _is_list(values: pa.Array) -> bool:
@@ -239,14 +287,37 @@ def _absent_in_filters(filters: pa.Array, bounds: pa.Array | None) -> float | No
     elif pa.types.is_timestamp(sides.type):
         sides = sides.view(pa.int64())
     values = pc.unique(sides).to_pylist()
-    chosen = [values[i] for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _PROBES)).astype(int))]
-    among = np.full(len(filters), True)
+    return _absent_keys_in(filters, [value if isinstance(value, int) else _bytes(value) for value in values])
+
+
+def _absent_words(filters: pa.Array, statistics: Mapping[str, pa.Array]) -> float | None:
+    """Return the mean share of filters that do not contain a word, for words of the texts in other statistics."""
+    return _absent_keys_in(filters, sorted({word for text in texts_in(statistics) for word in words_of(text)}))
+
+
+def texts_in(statistics: Mapping[str, pa.Array]) -> list[bytes]:
+    """Return some texts of a column: the bounds of files, and the values of lists."""
+    bounds, lists = statistics.get("minmax"), statistics.get("valuelist")
+    found = [] if bounds is None else [pc.struct_field(bounds, side) for side in (0, 1)]
+    found += [] if lists is None or not _is_list(lists) else [lists.flatten()]
+    values = (value for array in found for value in _some(pc.unique(array.drop_null()).to_pylist()))
+    return [_bytes(value) for value in values if isinstance(value, str | bytes)]
+
+
+def _absent_keys_in(filters: pa.Array, values: Sequence[int | bytes]) -> float | None:
+    """Return the mean share of filters that do not contain a value, for some of the values."""
+    chosen, among = _some(values), np.full(len(filters), True)
     absent = 0
-    for value in chosen:
-        key = value if isinstance(value, int) else _bytes(value)
+    for key in chosen:
         found = bloom_bits.might_contain(filters, [bloom_bits.hash_value(key)], among)
         absent += pc.sum(pc.invert(pc.fill_null(found, True))).as_py() or 0
     return absent / (len(chosen) * len(filters)) if chosen and len(filters) else None
+
+
+def _some(values: Sequence[_T]) -> list[_T]:
+    """Return at most so many values as are looked up, spread evenly."""
+    places = np.unique(np.linspace(0, len(values) - 1, min(len(values), _PROBES)).astype(int))
+    return [values[i] for i in places]
 
 
 def _bytes(value: Any) -> bytes:

@@ -18,6 +18,7 @@ from xskip.results.advice_texts import OperandConditions, cost_text, index_to_ad
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
 __all__ = [
+    "CLOSE",
     "MIN_SCANS",
     "WORTH",
     "Proposals",
@@ -34,7 +35,7 @@ _MAX_OPERANDS = 5
 #: The least share of the bytes that an index or an order must save.
 WORTH = 0.1
 #: The share of what the best index saves that is enough for a smaller one.
-_CLOSE = 0.95
+CLOSE = 0.95
 #: The kinds of conditions that statistics of one operand decide.
 _MEASURED: tuple[ConditionKind, ...] = ("equal", "above", "below", "prefix", "null", *KEYS)
 #: The kinds of conditions that an order helps.
@@ -92,7 +93,7 @@ class Proposals:
         best = max((each.saved(uses) for each in new), default=0.0)
         if not read or best < WORTH * read:
             return
-        close = [each for each in new if each.saved(uses) >= _CLOSE * best]
+        close = [each for each in new if each.saved(uses) >= CLOSE * best]
         chosen = min(close, key=lambda each: each.bytes_per_file)
         saved, files = chosen.saved(uses), self.snapshot.rows
         cost_bytes = round(chosen.bytes_per_file * files)

@@ -18,7 +18,7 @@ from xskip.results.advice_texts import (
 )
 from xskip.results.index_usage import ORDERS, ConditionKind, ConditionUsage
 
-__all__ = ["RewriteProposals"]
+__all__ = ["RewriteProposals", "unread_share"]
 
 #: The kinds of needs that bounds and numbers of NULLs answer for all files all of whose rows match.
 _ANSWERED_WHOLLY: frozenset[ConditionKind] = frozenset(("bounds", "count"))
@@ -50,7 +50,7 @@ class RewriteProposals:
     def _index(self, index: str, needs: ColumnNeeds, uses: Uses) -> Iterator[Advice]:
         trial, usage = self.others.trial, self.others.usage
         measured = None if trial is None else trial.operands.get((needs.column, False))
-        known = {kinds: share for kinds in uses if (share := _unread_share(kinds, measured)) is not None}
+        known = {kinds: share for kinds in uses if (share := unread_share(kinds, measured)) is not None}
         read = sum(use.kept_bytes for use in uses.values())
         saved = sum(uses[kinds].kept_bytes * share for kinds, share in known.items())
         if known and saved >= WORTH * read and read:
@@ -90,7 +90,7 @@ class RewriteProposals:
         for each, use in usage.conditions.items():
             if each.operand != column or ORDERS.isdisjoint(each.kinds):
                 continue
-            share = 0.0 if each.is_answered else _unread_share(each.kinds, measured)
+            share = 0.0 if each.is_answered else unread_share(each.kinds, measured)
             if share is not None:
                 uses[each.kinds] = uses.get(each.kinds, ConditionUsage()) + use
                 read += use.kept_bytes * (1 - share)
@@ -110,7 +110,7 @@ class RewriteProposals:
         return ColumnNeeds(column, kinds, total.scans, size / self.others.days)
 
 
-def _unread_share(kinds: Sequence[ConditionKind], measured: MeasuredOperand | None) -> float | None:
+def unread_share(kinds: Sequence[ConditionKind], measured: MeasuredOperand | None) -> float | None:
     """Return the share of files that rewrites with some needs do not read with an index; None if it is not measured."""
     unread: Mapping[ConditionKind, float] = {} if measured is None else measured.unread
     shares = [1.0 if kind in _ANSWERED_WHOLLY else unread.get(kind) for kind in kinds]

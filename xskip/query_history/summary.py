@@ -10,8 +10,9 @@ from datetime import datetime, timezone
 from xskip.query_history.rows import ScanKind, ScanSums
 from xskip.results.index_usage import Condition, ConditionUsage, DatasetUsage, IndexUsage, bytes_of
 from xskip.results.savings import DatasetSavings, Savings
+from xskip.results.workload import Workload, uses_by_column
 
-__all__ = ["savings_of", "usage_of"]
+__all__ = ["savings_of", "usage_of", "workload_of"]
 
 #: In milliseconds.
 _DAY = 86_400_000
@@ -74,3 +75,15 @@ def usage_of(
     return DatasetUsage(
         scans, indexes, conditions, texts, frozenset(useful & texts), days, recorded, frozenset(columns)
     )
+
+
+def workload_of(rows: Iterable[tuple[ScanKind, ScanSums]], dataset: str) -> Workload:
+    """Return what the queries of rows asked of a dataset, whatever indexes it had; the bytes are those of all files."""
+    scans, useful = 0, set[str]()
+    conditions: list[tuple[Condition, ConditionUsage]] = []
+    for kind, sums in rows:
+        if kind.dataset == dataset:
+            scans += sums.scans
+            useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
+            conditions += [(condition, ConditionUsage(sums.scans, sums.bytes)) for condition in kind.conditions]
+    return Workload(scans, uses_by_column(conditions), frozenset(useful), is_of_history=True)

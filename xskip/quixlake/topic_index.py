@@ -51,7 +51,7 @@ class TopicIndex(SkippingIndex):
 
     def create(
         self,
-        indexes: Sequence[Index] = (),
+        indexes: Sequence[Index] | None = None,
         *,
         progress: ProgressOption = None,
         on_error: OnError = "raise",
@@ -64,9 +64,9 @@ class TopicIndex(SkippingIndex):
 
         Parameters
         ----------
-        indexes : sequence of Index
+        indexes : sequence of Index, optional
             Indexes in addition to the bounds of ``timestamp``, ``time``, ``offset`` and ``partition``,
-            such as ``[BloomFilter("key")]``, or ``[MinMax("value.temp")]`` if the payload is decoded.
+            such as ``[BloomFilter("key")]``, or ``[MinMax("value.temp")]`` if the payload is decoded. None adds none.
         progress : bool or callable, optional
             See :meth:`xskip.SkippingIndex.create`.
         on_error : {"raise", "skip"}
@@ -95,7 +95,7 @@ class TopicIndex(SkippingIndex):
 
     def ensure(
         self,
-        indexes: Sequence[Index] = (),
+        indexes: Sequence[Index] | None = None,
         *,
         progress: ProgressOption = None,
         on_error: OnError = "raise",
@@ -106,8 +106,8 @@ class TopicIndex(SkippingIndex):
 
         Parameters
         ----------
-        indexes : sequence of Index
-            Indexes in addition to the bounds, also on the decoded payload as in :meth:`create`.
+        indexes : sequence of Index, optional
+            Indexes in addition to the bounds, also on the decoded payload as in :meth:`create`; None adds none.
         progress : bool or callable, optional
             See :meth:`xskip.SkippingIndex.create`.
         on_error : {"raise", "skip"}
@@ -157,7 +157,7 @@ class TopicIndex(SkippingIndex):
         wanted = [self.payload.on_bytes(index) for index in check_indexes(indexes)]
         return SkippingIndex.add(self, wanted, progress=progress, on_error=on_error)
 
-    def _with_bounds(self, indexes: Sequence[Index]) -> tuple[Index, ...]:
+    def _with_bounds(self, indexes: Sequence[Index] | None) -> tuple[Index, ...]:
         """Return the indexes of bounds, and others as indexes of the messages."""
         others = check_indexes(indexes) if indexes else ()
         return (*BOUNDS, *(self.payload.on_bytes(index) for index in others if index not in BOUNDS))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xskip.hints import Phrase, Words
 from xskip.results.index_usage import ConditionKind, DatasetUsage, IndexUsage
-from xskip.results.render import days_text, human_bytes, percentage
+from xskip.results.render import days_text, duration_text, human_bytes, percentage
 
 __all__ = [
     "ColumnNeeds",
@@ -97,7 +97,7 @@ def cost_text(cost_bytes: int | None, seconds: float | None) -> str:
     >>> cost_text(2048, 0.25), cost_text(2048, None), cost_text(None, None)
     ('it takes 2.0 KiB of metadata and 250.0 ms of builds', 'it takes 2.0 KiB of metadata', '')
     """
-    spent = "" if seconds is None else f"{_duration(seconds)} of builds"
+    spent = "" if seconds is None else f"{duration_text(seconds)} of builds"
     size = "" if cost_bytes is None else f"{human_bytes(cost_bytes)} of metadata"
     parts = " and ".join(filter(None, (size, spent)))
     return f"it takes {parts}" if parts else ""
@@ -191,7 +191,3 @@ def _conditions_text(conditions: OperandConditions, usage: DatasetUsage) -> str:
     scans = f"{conditions.scans:,} of {conditions.all_scans:,} scans of {period_text(usage)}"
     what = "compare keys of joins with" if conditions.is_key else "have a condition on"
     return f"{scans} {what} {conditions.operand}, {why}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from xskip.hints import Call, Method, Phrase, Words
 from xskip.metadata.table import EXPRESSION, SETTINGS
-from xskip.results.render import SizeText, StateText, count_text, human_bytes
+from xskip.results.render import SizeText, StateText, count_text, duration_text, human_bytes
 from xskip.results.result_view import AdvisedValue, KeyValueView, ResultView, TableView
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class IndexDescription(KeyValueView):
                 f"{k.rpartition('.')[2]}={v}" for k, v in index.params if k not in (EXPRESSION, SETTINGS)
             )
             size = None if index.bytes is None else human_bytes(index.bytes)
-            cost = "" if index.seconds is None else f"built in {_duration(index.seconds)}"
+            cost = "" if index.seconds is None else f"built in {duration_text(index.seconds)}"
             rows.append((index.name, typed, params, size, cost, self._use_of(index)))
         return rows
 
@@ -285,7 +285,3 @@ def change_rows(missing: int, stale: int, changed: int, unreadable: int = 0) -> 
     """
     rows = [("new", missing - changed - unreadable), ("changed", changed), ("deleted", stale - changed)]
     return [*rows, ("not readable", unreadable)] if unreadable else rows
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"

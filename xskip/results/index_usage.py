@@ -22,11 +22,12 @@ __all__ = [
 #: The kinds of conditions: ``=`` and ``IN``; ``>`` and ``>=``; ``<`` and ``<=``; prefixes of texts; tests for NULL. All
 #: others, and all conditions inside of an ``OR``, are other ones. Then the keys of joins, by the number of keys, and
 #: what rewrites of plans need of the metadata of a column: exact bounds, a number of NULLs, one value in each file, and
-#: the first rows in an order of the column, from its least or its greatest value on, with NULL before or behind.
+#: the first rows in an order of the column, from its least or its greatest value on, with NULL before or behind. Last,
+#: conditions that need whole words of a text, of which no record tells.
 ConditionKind = Literal[
     "equal", "above", "below", "prefix", "null", "other",
     "keys_1", "keys_4", "keys_16", "keys_64", "keys_256", "keys_1024",
-    "bounds", "count", "group", "least", "greatest", "least_or_null", "greatest_or_null",
+    "bounds", "count", "group", "least", "greatest", "least_or_null", "greatest_or_null", "words",
 ]  # fmt: skip
 #: The kinds of conditions by keys of joins, with the most keys of each.
 KEYS: Mapping[ConditionKind, int] = MappingProxyType(

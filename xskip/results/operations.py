@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from xskip.results.index_choice import IndexChoice, pairs_of
 from xskip.results.render import human_bytes
 from xskip.results.result_view import KeyValueView, ShownTable
 
@@ -62,6 +63,8 @@ class RefreshResult(KeyValueView):
         they were indexed. These files count as added and as removed.
     rebuilt : bool
         Whether the index was deleted by an overwrite of the dataset, and the refresh has built the same index again.
+    choice : IndexChoice or None
+        The indexes that xskip has chosen, with the reason for each; None if it has chosen none.
     """
 
     added: int
@@ -71,6 +74,11 @@ class RefreshResult(KeyValueView):
     failed: tuple[str, ...] = ()
     reread: tuple[str, ...] = ()
     rebuilt: bool = False
+    choice: IndexChoice | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python values, such as for JSON."""
+        return _plain(self, self.choice)
 
     def _caption(self) -> str:
         return "Build of the index"
@@ -82,6 +90,7 @@ class RefreshResult(KeyValueView):
             ("removed", self.removed),
             ("unchanged", self.unchanged),
             ("seconds", self.seconds),
+            *pairs_of(self.choice),
         ]
         pairs += [("not readable", name) for name in self.failed]
         return pairs + [("read again because", reason) for reason in self.reread]
@@ -115,6 +124,8 @@ class EnsureResult(KeyValueView):
         Whether the index was deleted by an overwrite of the dataset, and the call has built one again, or would.
     former : str
         The path from which the dataset was moved or copied, and whose index the call has adopted, or would; else empty.
+    choice : IndexChoice or None
+        The indexes that xskip has chosen, with the reason for each; None if it has chosen none.
     """
 
     dataset: str
@@ -132,12 +143,24 @@ class EnsureResult(KeyValueView):
     problem: str = ""
     rebuilt: bool = False
     former: str = ""
+    choice: IndexChoice | None = None
 
     @property
     def changed(self) -> bool:
         """Return whether the call changed the index, or would change it."""
         indexes = self.indexes_added or self.indexes_replaced or self.indexes_removed
         return bool(indexes or self.added or self.removed or self.former)
+
+    @property
+    def refreshed(self) -> RefreshResult:
+        """Return the changes to the files, as a build returns them."""
+        return RefreshResult(
+            self.added, self.removed, self.unchanged, self.seconds, self.failed, self.reread, choice=self.choice
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python values, such as for JSON."""
+        return _plain(self, self.choice)
 
     def _caption(self) -> str:
         return "Changes of the index" + (" (dry run)" if self.dry_run else "")
@@ -158,9 +181,14 @@ class EnsureResult(KeyValueView):
             ("files removed", self.removed),
             ("files unchanged", self.unchanged),
             ("seconds", self.seconds),
+            *pairs_of(self.choice),
             *(("not readable", name) for name in self.failed),
             *(("read again because", reason) for reason in self.reread),
         ]
+
+
+def _plain(result: RefreshResult | EnsureResult, choice: IndexChoice | None) -> dict[str, Any]:
+    return {**asdict(replace(result, choice=None)), "choice": None if choice is None else choice.to_dict()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -114,6 +114,15 @@ def count_text(count: int, nouns: str) -> str:
     return f"1 {noun}"
 
 
+def duration_text(seconds: float) -> str:
+    """Return a time with its unit.
+
+    >>> duration_text(0.25), duration_text(90)
+    ('250.0 ms', '90.0 s')
+    """
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
 def days_text(days: int) -> str:
     """Return the text of a number of last days.
 

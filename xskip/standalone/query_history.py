@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import ArgumentError
 from xskip.query_history.files import HistoryFiles
-from xskip.query_history.summary import savings_of, usage_of
+from xskip.query_history.summary import savings_of, usage_of, workload_of
 from xskip.settings import HISTORY
 from xskip.standalone.store import Store
 
@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from xskip.results.index_usage import DatasetUsage
     from xskip.results.overview import Overview
     from xskip.results.savings import Savings
+    from xskip.results.workload import Workload
 
-__all__ = ["history_without_spark", "no_history", "savings_in_history", "usage_in_history", "with_savings"]
+__all__ = [
+    "history_without_spark",
+    "no_history",
+    "savings_in_history",
+    "usage_in_history",
+    "with_savings",
+    "workload_in_history",
+]
 
 #: The number of days that advice, descriptions and overviews take into account if only a history is given.
 _DAYS = 30
@@ -68,3 +76,8 @@ def usage_in_history(history: HistoryFiles, dataset: str, snapshot: Snapshot, da
     days = _DAYS if days is None else days
     present = (str(definition) for definition, _ in snapshot.indexes)
     return usage_of(history.rows(_days_ago(days)), dataset, present, days)
+
+
+def workload_in_history(history: HistoryFiles, dataset: str) -> Workload:
+    """Return what the queries of the last 30 days asked of a dataset."""
+    return workload_of(history.rows(_days_ago(_DAYS)), dataset)

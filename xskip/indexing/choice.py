@@ -1,0 +1,221 @@
+"""The run of a choice of indexes: a sample of the files, read in two passes, and the indexes that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.column_paths import join_path
+from xskip.errors import IndexDefinitionError, UnsupportedTypeError
+from xskip.indexes import BloomFilter, Index, MinMax, NullCount, Prefix, TokenBloom, ValueList, index_of
+from xskip.indexing.build_plan import check_options, plan
+from xskip.indexing.source import Source, check_reading
+from xskip.indexing.trial import Positions, collect_sample, spread
+from xskip.inspection.candidates import Candidate, Collected, MeasuredOperand, measured, texts_in
+from xskip.inspection.choice import Chooser, SampledColumn
+from xskip.inspection.description import cost_of
+from xskip.inspection.proposals import is_secret
+from xskip.metadata.table import IndexDefinition, IndexKey, index_text
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.results.index_choice import ColumnChoice, IndexChoice
+from xskip.results.workload import Workload
+from xskip.settings import CHOICE_BUDGET, CHOICE_FILES
+from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.query.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = ["ChoiceRun"]
+
+#: The most columns that are measured, those of recorded conditions first.
+_MAX_COLUMNS = 64
+#: The most bytes of files that are read, unless so many files are larger.
+_MAX_BYTES, _LEAST_FILES = 2 << 30, 4
+#: The number of files up to which all are read; of more files, at most a quarter.
+_SMALL = 8
+#: The budget of small data, whose metadata is mostly that of empty files.
+_LEAST_BUDGET = 64 << 10
+#: The least number of words of a text that is more than a name.
+_WORDS = 3
+_MAKERS: Mapping[str, Callable[..., Index]] = {
+    each.name: each for each in (MinMax, ValueList, Prefix, BloomFilter, TokenBloom, NullCount)
+}
+
+
+@dataclass(frozen=True)
+class ChoiceRun:
+    """A choice of indexes for a dataset, with or without an index."""
+
+    engine: SparkEngine
+    source: Source
+    workload: Workload
+    #: The present index; None without one.
+    snapshot: Snapshot | None = None
+
+    def run(self) -> IndexChoice:
+        """Read the sample, and return the choice. Nothing is written."""
+        check_options(self.source)
+        if self.snapshot is not None:
+            check_reading(self.source, self.snapshot)
+        names = self._names
+        columns = [self._column(name, found) for name, found in self._measures(names[:_MAX_COLUMNS]).items()]
+        total = int(self._listed.sizes.sum())
+        budget = max(round(total * self._share), _LEAST_BUDGET)
+        chooser = Chooser(
+            columns,
+            self.workload,
+            len(self._listed),
+            len(self._chosen),
+            budget,
+            self._present,
+            self.source.claims is not None,
+        )
+        choices = chooser.choices()
+        if not any(each.is_chosen for each in choices):
+            raise IndexDefinitionError(
+                "xskip finds no column to choose an index for", where=self.source.root,
+                expected="a column of numbers, times or texts", hint="pass the indexes, such as [NullCount('a')]",
+            )  # fmt: skip
+        return IndexChoice(
+            self.source.root, len(self._listed), total, len(self._chosen), budget, self.workload.scans, choices,
+            tuple(self._indexes(choices)), max(0, len(names) - _MAX_COLUMNS),
+        )  # fmt: skip
+
+    @cached_property
+    def _listed(self) -> ListedFiles:
+        return list_files(self.source.dataset)
+
+    @cached_property
+    def _chosen(self) -> Positions:
+        """Return the positions of the sample's files in the listing."""
+        files, sizes = len(self._listed), self._listed.sizes
+        most = self.engine.settings.of(self.source.df.sparkSession, CHOICE_FILES)
+        by_bytes = max(_LEAST_FILES, int(_MAX_BYTES * files // max(int(sizes.sum()), 1)))
+        return spread(files, min(most, by_bytes, max(_SMALL, files // 4)))
+
+    @property
+    def _share(self) -> float:
+        return self.engine.settings.of(self.source.df.sparkSession, CHOICE_BUDGET)
+
+    @property
+    def _present(self) -> dict[IndexKey, tuple[IndexDefinition, int | None]]:
+        if self.snapshot is None:
+            return {}
+        return {each.key: (each, cost_of(self.snapshot, each.key)[0]) for each, _ in self.snapshot.indexes}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Return the columns, and the fields of structs, that can have an index; those of recorded conditions first."""
+        partitions = {name.lower() for name, _ in self.source.dataset.partition_schema()}
+        names = [join_path(path) for path in _leaves(self.source.df.schema) if path[0].lower() not in partitions]
+        return sorted(names, key=lambda name: name.lower() not in self.workload.uses)
+
+    # the sample
+
+    def _measures(self, names: Sequence[str]) -> dict[str, dict[str, Collected]]:
+        """Return the statistics of the sample by columns and names of index types."""
+        found = self._collected({name: [MinMax(name), ValueList(name), NullCount(name)] for name in names})
+        further = {name: self._further(name, statistics) for name, statistics in found.items()}
+        for name, statistics in self._collected(further).items():
+            found[name] |= statistics
+        return found
+
+    def _further(self, name: str, statistics: Mapping[str, Collected]) -> list[Index]:
+        """Return the indexes to measure for a column that has too many values for lists, or has texts."""
+        column = self._column(name, statistics)
+        if "valuelist" not in statistics or Chooser((), self.workload, 0, 0, 0, {}).is_left_to_queries(column):
+            return []
+        some: list[Index] = [TokenBloom(name)] if column.has_words else []
+        return some if column.has_few_values else [*some, BloomFilter(name), Prefix(name)]
+
+    def _collected(self, indexes: Mapping[str, Iterable[Index]]) -> dict[str, dict[str, Collected]]:
+        planned = {name: list(self._planned(some)) for name, some in indexes.items()}
+        wanted = tuple(each for some in planned.values() for each in some)
+        if not wanted or not len(self._chosen):  # without files, the types alone decide
+            nothing = Collected(pa.nulls(0), 0)
+            return {name: {each.definition.name: nothing for each in some} for name, some in planned.items()}
+        found = collect_sample(self.engine, self.source, self._listed, self._chosen, wanted)
+        return {
+            name: {each.definition.name: found[each.definition.key] for each in some} for name, some in planned.items()
+        }
+
+    def _planned(self, indexes: Iterable[Index]) -> Iterator[PlannedIndex]:
+        """Yield those indexes that the types of their columns allow."""
+        for index in indexes:
+            try:
+                yield from plan(self.source, [index])
+            except (IndexDefinitionError, UnsupportedTypeError, ValueError):
+                continue
+
+    def _column(self, name: str, statistics: Mapping[str, Collected]) -> SampledColumn:
+        if not len(self._chosen):
+            candidates = tuple(Candidate(kind, {}, 0.0) for kind in statistics if kind == "minmax")
+            return SampledColumn(name, MeasuredOperand(candidates))
+        nulls = statistics.get("nullcount")
+        secret = self.snapshot is not None and is_secret((name, False), self.snapshot)
+        others = {kind: each for kind, each in statistics.items() if kind != "nullcount"}
+        return SampledColumn(
+            name, measured(statistics, len(self._listed), BloomFilter("x").fpp) if others else None,
+            _values(statistics), nulls is not None and _has_nulls(nulls.values), _has_words(statistics), secret,
+        )  # fmt: skip
+
+    # the indexes
+
+    def _indexes(self, choices: Sequence[ColumnChoice]) -> Iterator[Index]:
+        """Yield the chosen indexes; those of unknown index types, which stay, are left out."""
+        present = {str(definition): definition for definition, _ in self._present.values()}
+        for choice in choices:
+            if choice.action == "keep":
+                index = index_of(present[choice.subject])
+                if index is not None:
+                    yield index
+            elif choice.action == "add":
+                yield self._made(choice)
+
+    def _made(self, choice: ColumnChoice) -> Index:
+        for name in self._names:
+            for kind, make in _MAKERS.items():
+                if choice.subject == index_text((kind, (name,))):
+                    index: Index = make(name) if choice.fpp is None else make(name, fpp=choice.fpp)
+                    return index
+        raise AssertionError(choice.subject)
+
+
+def _leaves(struct: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of columns, and of the fields of structs."""
+    for field in struct.fields:
+        path = (*above, field.name)
+        if _is_struct(field.dataType):
+            yield from _leaves(field.dataType, path)
+        else:
+            yield path
+
+
+def _is_struct(kind: DataType) -> bool:
+    return kind.typeName() == "struct"
+
+
+def _values(statistics: Mapping[str, Collected]) -> float | None:
+    """Return the mean number of different values in a file; None if lists lack for some files."""
+    found = statistics.get("valuelist")
+    if found is None or not len(found.values) or found.values.null_count:
+        return None
+    return float(pc.mean(pc.list_value_length(found.values)).as_py())
+
+
+def _has_nulls(counts: pa.Array) -> bool:
+    return bool(pc.any(pc.greater(pc.struct_field(counts, 0), 0)).as_py())
+
+
+def _has_words(statistics: Mapping[str, Collected]) -> bool:
+    """Return whether most texts have several words, between spaces."""
+    texts = texts_in({name: each.values for name, each in statistics.items()})
+    return bool(texts) and bool(np.mean([len(text.split()) >= _WORDS for text in texts]) > 0.5)

@@ -1,0 +1,342 @@
+"""The choice of indexes for a dataset, from a sample of its files and from what queries asked, within a budget.
+
+.. code-block:: text
+
+    bounds             of columns that order or cluster the files
+    lists of values    of columns with few values in each file
+    prefixes           of texts with few beginnings
+    filters            of columns with many values; of words, where the texts have words
+    numbers of NULLs   of chosen columns with NULLs
+
+Rules: specs/reports.rst, [REP-CH].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xskip.inspection.candidates import Candidate, MeasuredOperand, share_of
+from xskip.inspection.proposals import CLOSE, MIN_SCANS, WORTH
+from xskip.inspection.rewrite_proposals import unread_share
+from xskip.metadata.table import IndexDefinition, IndexKey, index_text
+from xskip.results.index_choice import ChoiceAction, ChoiceReason, ColumnChoice
+from xskip.results.index_usage import ConditionKind
+from xskip.results.workload import ColumnUses, Workload
+
+__all__ = ["Chooser", "SampledColumn"]
+
+#: With fewer recorded scans, columns without conditions count as much as those with conditions.
+_MIN_WORKLOAD = 10
+#: Fewer files say nothing about an index.
+_MIN_FILES = 4
+#: The share of files that a present index must rule out to stay: less than for a new one, so that none comes and goes.
+_STAYS = WORTH / 2
+#: The number of columns with bounds, if no index rules out files or too few files can tell.
+_MAX_UNMEASURED = 16
+#: The mean number of values up to which no filter competes with a list.
+_SHORT_LIST = 1000
+#: The mean number of values of lists that are taken without a measure, and of those of texts of words.
+_FEW_VALUES = 100
+#: The rates of false positives of filters, of which the first one that keeps to the budget is chosen.
+_RATES = (0.01, 0.05, 0.1, 0.25)
+#: The index types that the choice adds and removes.
+_TYPES = ("minmax", "valuelist", "prefix", "bloomfilter", "tokenbloom", "nullcount")
+_FILTERS = ("bloomfilter", "tokenbloom")
+#: The kinds of conditions by which an index type is judged without queries.
+_JUDGED: Mapping[str, tuple[ConditionKind, ...]] = {
+    "minmax": ("equal",), "valuelist": ("equal",), "prefix": ("prefix",), "bloomfilter": ("equal",),
+    "tokenbloom": ("words",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SampledColumn:
+    """A column, as a sample of the files shows it."""
+
+    #: In Spark's spelling.
+    name: str
+    #: None if no index type of the choice has the column's type.
+    measured: MeasuredOperand | None
+    #: The mean number of different values in a file; None if files have too many.
+    values: float | None = None
+    has_nulls: bool = False
+    #: Whether the values are texts of several words.
+    has_words: bool = False
+    #: Whether the column has an encrypted index, so that no other index may tell its values.
+    is_secret: bool = False
+
+    @property
+    def has_few_values(self) -> bool:
+        """Return whether lists of values are small beside filters."""
+        return self.values is not None and self.values <= _SHORT_LIST
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """An index that the dataset could get."""
+
+    column: SampledColumn
+    candidate: Candidate
+    #: The share of what queries read, or of the files, that the index rules out beyond the other ones on the column.
+    gain: float
+    #: Smaller ones are chosen before others.
+    tier: int
+    fpp: float | None = None
+
+    @property
+    def key(self) -> IndexKey:
+        return self.candidate.index_type, (self.column.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """A choice of indexes for one dataset."""
+
+    columns: Sequence[SampledColumn]
+    workload: Workload
+    #: The number of files of the dataset, and of the sample.
+    files: int
+    sample: int
+    #: The most bytes of metadata.
+    budget: int
+    #: The definitions of the present indexes with their sizes, if they are known.
+    present: Mapping[IndexKey, tuple[IndexDefinition, int | None]]
+    #: Whether the present indexes are not the choice's to remove.
+    is_fixed: bool = False
+
+    def choices(self) -> tuple[ColumnChoice, ...]:
+        """Return the choice for each index and for each column without one."""
+        staying = [self._staying(*each) for each in self.present.values()]
+        spent = sum(each.cost_bytes or 0 for each in staying if each.is_chosen)
+        kept = {key for key, each in zip(self.present, staying, strict=True) if each.is_chosen}
+        added = self._added(kept, spent) if self.sample >= _MIN_FILES else self._unmeasured(kept)
+        if not added and not kept:
+            added = self._for_aggregates()
+        with_index = {key[1][0].lower() for key in (*kept, *added)}
+        nulls = self._null_counts(with_index, kept)
+        without = [self._without(each) for each in self.columns if each.name.lower() not in with_index]
+        return (*staying, *added.values(), *nulls, *without)
+
+    # what stays
+
+    def _staying(self, definition: IndexDefinition, size: int | None) -> ColumnChoice:
+        """Return whether a present index stays, or is removed."""
+        text = str(definition)
+        column = next((each for each in self.columns if (each.name.lower(),) == _folded(definition.columns)), None)
+        is_given = (
+            self.is_fixed
+            or definition.key_label is not None
+            or definition.expression is not None
+            or _has_params(definition)
+        )
+        if column is None or is_given or definition.name not in _TYPES:
+            return ColumnChoice("keep", text, "given", cost_bytes=size)
+        if text in self.workload.useful:
+            return ColumnChoice("keep", text, "useful", scans=self._scans(column), cost_bytes=size)
+        if definition.name == "nullcount":
+            return ColumnChoice("keep", text, "nulls", cost_bytes=size)
+        candidate = _candidate(column, definition.name)
+        if definition.name in (*_FILTERS, "prefix") and self.is_left_to_queries(column):
+            action: ChoiceAction = "remove" if self.workload.is_of_history else "keep"
+            return ColumnChoice(action, text, "not_queried", cost_bytes=size)
+        if self.sample < _MIN_FILES:
+            return replace(self._choice(column, candidate, text, "few_files"), action="keep", cost_bytes=size)
+        share, judged = (
+            (0.0, 0.0) if candidate is None else (self._worth(column, candidate), _judged(column, candidate))
+        )
+        if share >= _STAYS or (judged >= _STAYS and not self.workload.is_of_history):
+            return replace(self._choice(column, candidate, text, "rules_out"), action="keep", cost_bytes=size)
+        reason: ChoiceReason = "alike" if judged < _STAYS else "not_answered"
+        return ColumnChoice("remove", text, reason, judged, self._scans(column), cost_bytes=size)
+
+    # what is added
+
+    def _added(self, kept: set[IndexKey], spent: int) -> dict[IndexKey, ColumnChoice]:
+        """Return the indexes that are added within the budget, those first that rule out most for their size."""
+        options = [option for column in self.columns for option in self._options(column, kept)]
+        options.sort(key=lambda each: (each.tier, -each.gain / max(each.candidate.bytes_per_file, 1.0)))
+        added: dict[IndexKey, ColumnChoice] = {}
+        for option in options:
+            fitting = next((each for each in _sizes(option) if self._cost(each) <= self.budget - spent), None)
+            chosen = fitting or option
+            choice = self._choice(chosen.column, chosen.candidate, index_text(chosen.key), "rules_out")
+            added[chosen.key] = replace(choice, fpp=chosen.fpp)
+            if fitting is None:
+                added[chosen.key] = replace(choice, action="none", reason="budget")
+            else:
+                spent += self._cost(chosen)
+        return added
+
+    def _options(self, column: SampledColumn, kept: set[IndexKey]) -> Iterator[_Option]:
+        """Yield the indexes of a column that rule out enough: bounds, words, and the best one for single values."""
+        if column.measured is None or column.is_secret:
+            return
+        on_column = [name for name, columns in kept if _folded(columns) == (column.name.lower(),)]
+        others = (each for each in column.measured.candidates if each.index_type in on_column)
+        best = max((self._worth(column, each) for each in others), default=0.0)
+        words = _candidate(column, "tokenbloom")
+        is_of_words = column.has_words and not (column.values is not None and column.values <= _FEW_VALUES)
+        bounds = None if is_of_words else _candidate(column, "minmax")
+        if bounds is not None and "minmax" not in on_column and self._worth(column, bounds) - best >= WORTH:
+            best = self._worth(column, bounds)
+            yield _Option(column, bounds, best, 0)
+        is_left = self.is_left_to_queries(column)
+        if words is not None and not is_left and "tokenbloom" not in on_column and self._worth(column, words) >= WORTH:
+            yield _Option(column, words, self._worth(column, words), self._tier(column))
+        single = (
+            None if is_of_words or (is_left and not column.has_few_values) else self._single(column, best, on_column)
+        )
+        if single is not None:
+            yield _Option(column, single, self._worth(column, single) - best, self._tier(column))
+
+    def _single(self, column: SampledColumn, best: float, on_column: Sequence[str]) -> Candidate | None:
+        """Return the index for single values that rules out as much as any other and is the smallest such one."""
+        assert column.measured is not None
+        types = {"valuelist", "prefix", "bloomfilter"}.difference(on_column)
+        some = [each for each in column.measured.candidates if each.index_type in types]
+        most = max((self._worth(column, c) for c in some), default=0.0)
+        if most - best < WORTH:
+            return None
+        close = [c for c in some if self._worth(column, c) >= CLOSE * most]
+        # a list also answers ranges, prefixes and NOT IN, which is worth twice the size of a filter
+        return min(close, key=lambda c: c.bytes_per_file * (1 if c.index_type == "valuelist" else 2))
+
+    def is_left_to_queries(self, column: SampledColumn) -> bool:
+        """Return whether queries are known, and none has a condition on the column: it gets no large index."""
+        return self._has_workload and not self._scans(column)
+
+    @property
+    def _has_workload(self) -> bool:
+        return self.workload.scans >= _MIN_WORKLOAD
+
+    def _tier(self, column: SampledColumn) -> int:
+        return 1 if self._scans(column) else 2
+
+    def _unmeasured(self, kept: set[IndexKey]) -> dict[IndexKey, ColumnChoice]:
+        """Return the indexes for a dataset of too few files to measure: bounds, and short lists."""
+        added: dict[IndexKey, ColumnChoice] = {}
+        for column in self.columns:
+            if column.is_secret or column.has_words:
+                continue
+            is_short = column.values is not None and column.values <= _FEW_VALUES
+            for name in ("minmax", "valuelist") if is_short else ("minmax",):
+                found, key = _candidate(column, name), (name, (column.name,))
+                if found is not None and not any(_is_same(key, each) for each in kept):
+                    added[key] = self._choice(column, found, index_text(key), "few_files")
+        return dict(list(added.items())[:_MAX_UNMEASURED])
+
+    def _for_aggregates(self) -> dict[IndexKey, ColumnChoice]:
+        """Return bounds of some columns, for a dataset whose files no index tells apart."""
+        added: dict[IndexKey, ColumnChoice] = {}
+        for column in self.columns:
+            found, key = _candidate(column, "minmax"), ("minmax", (column.name,))
+            if found is not None and not column.is_secret and not column.has_words:
+                added[key] = replace(self._choice(column, found, index_text(key), "aggregates"), share=None)
+        return dict(list(added.items())[:_MAX_UNMEASURED])
+
+    def _null_counts(self, with_index: set[str], kept: set[IndexKey]) -> Iterator[ColumnChoice]:
+        """Yield numbers of NULLs for the columns with NULLs that have an index, or whose NULLs queries asked for."""
+        for column in self.columns:
+            key = "nullcount", (column.name,)
+            kinds = {kind for each in self._uses(column) for kind in each}
+            is_wanted = column.name.lower() in with_index or not kinds.isdisjoint(("null", "count"))
+            if is_wanted and column.has_nulls and not column.is_secret and not any(_is_same(key, k) for k in kept):
+                yield self._choice(column, _candidate(column, "nullcount"), index_text(key), "nulls")
+
+    def _without(self, column: SampledColumn) -> ColumnChoice:
+        """Return why a column has no index."""
+        if column.is_secret:
+            return ColumnChoice("none", column.name, "encrypted")
+        if column.measured is None or not column.measured.candidates:
+            return ColumnChoice("none", column.name, "unsupported")
+        if self.sample < _MIN_FILES:
+            return ColumnChoice("none", column.name, "few_files")
+        share = max((_judged(column, each) for each in column.measured.candidates), default=0.0)
+        if self.is_left_to_queries(column) and (share >= WORTH or not column.has_few_values):
+            return ColumnChoice("none", column.name, "not_queried", share)
+        return ColumnChoice(
+            "none", column.name, "alike" if share < WORTH else "not_answered", share, self._scans(column)
+        )
+
+    # what an index is worth
+
+    def _choice(
+        self, column: SampledColumn, candidate: Candidate | None, text: str, reason: ChoiceReason
+    ) -> ColumnChoice:
+        """Return the choice of an index with its figures."""
+        if candidate is None:
+            return ColumnChoice("add", text, reason)
+        kinds, seconds = _JUDGED.get(candidate.index_type, ()), candidate.seconds_per_file
+        values = column.values if candidate.index_type in ("valuelist", "prefix") else None
+        saved = self._saved(column, candidate) if self._scans(column) else None
+        return ColumnChoice(
+            "add", text, reason, _judged(column, candidate) if kinds else None, self._scans(column), saved,
+            round(candidate.bytes_per_file * self.files), None if seconds is None else seconds * self.files, values,
+        )  # fmt: skip
+
+    def _worth(self, column: SampledColumn, candidate: Candidate) -> float:
+        """Return the share of the bytes of recorded scans, or of the files, that an index rules out."""
+        read = sum(use.kept_bytes for use in self._uses(column).values())
+        if self._scans(column) and read:
+            return self._saved(column, candidate) / read
+        return _judged(column, candidate)
+
+    def _saved(self, column: SampledColumn, candidate: Candidate) -> float:
+        """Return the bytes that recorded scans would not have read with an index alone."""
+        shares = dict(candidate.shares)
+        if "words" in shares:  # the records do not tell which of the other conditions need whole words
+            shares["other"] = shares["words"]
+        saved = 0.0
+        for kinds, use in self._uses(column).items():
+            unread = unread_share(kinds, column.measured) if candidate.index_type == "minmax" else None
+            saved += use.kept_bytes * max(share_of(shares, kinds), unread or 0.0)
+        return saved
+
+    def _uses(self, column: SampledColumn) -> ColumnUses:
+        return self.workload.uses.get(column.name.lower(), {})
+
+    def _scans(self, column: SampledColumn) -> int | None:
+        """Return the number of scans that need a column; None if they are too few to count."""
+        scans = sum(use.scans for use in self._uses(column).values())
+        return scans if scans >= MIN_SCANS else None
+
+    def _cost(self, option: _Option) -> int:
+        return round(option.candidate.bytes_per_file * self.files)
+
+
+def _sizes(option: _Option) -> Iterator[_Option]:
+    """Yield an index with its parameters, and filters with more false positives, which are smaller."""
+    yield option
+    if option.candidate.index_type in _FILTERS:
+        for rate in _RATES[1:]:
+            # a filter of a set has -log(rate) / log(2)^2 bits per value
+            size = option.candidate.bytes_per_file * math.log(rate) / math.log(_RATES[0])
+            shares = {kind: share * (1 - rate) for kind, share in option.candidate.shares.items()}
+            yield replace(option, fpp=rate, candidate=replace(option.candidate, bytes_per_file=size, shares=shares))
+
+
+def _candidate(column: SampledColumn, index_type: str) -> Candidate | None:
+    candidates = () if column.measured is None else column.measured.candidates
+    return next((each for each in candidates if each.index_type == index_type), None)
+
+
+def _judged(column: SampledColumn, candidate: Candidate) -> float:
+    """Return the share of files that an index rules out for a value of the column, or a word."""
+    if candidate.index_type == "minmax" and column.measured is not None and column.measured.for_values is not None:
+        return column.measured.for_values
+    return share_of(candidate.shares, _JUDGED.get(candidate.index_type, ()))
+
+
+def _folded(columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(column.lower() for column in columns)
+
+
+def _is_same(key: IndexKey, other: IndexKey) -> bool:
+    return (key[0], _folded(key[1])) == (other[0], _folded(other[1]))
+
+
+def _has_params(definition: IndexDefinition) -> bool:
+    """Return whether a definition has parameters that the choice does not set."""
+    return any(not name.endswith(".fpp") and not name.endswith(".length") for name, _ in definition.params)

@@ -1,0 +1,56 @@
+"""What recorded queries asked of the columns of a dataset, whatever indexes it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from xskip.results.index_usage import Condition, ConditionKind, ConditionUsage, DatasetUsage
+
+__all__ = ["ColumnUses", "Workload", "uses_by_column"]
+
+#: The scans by the kinds of their conditions on one column, with the bytes that they read without an index.
+ColumnUses = Mapping[tuple[ConditionKind, ...], ConditionUsage]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The recorded scans of a dataset."""
+
+    scans: int = 0
+    #: The conditions of the scans by columns, in lower case.
+    uses: Mapping[str, ColumnUses] = field(default_factory=lambda: MappingProxyType({}))
+    #: The texts of the indexes that have ruled out files.
+    useful: frozenset[str] = frozenset()
+    #: Whether the scans are those of all drivers that write to a query history, and not those of one process.
+    is_of_history: bool = False
+
+    @staticmethod
+    def of_process(usage: DatasetUsage, mean_bytes: float) -> Workload:
+        """Return the scans of this process; ``mean_bytes`` is the mean size of a file."""
+        ruled_out: dict[str, int] = {}
+        for name, index_use in usage.indexes.items():
+            column = name.partition("(")[2].removesuffix(")").lower()
+            ruled_out[column] = max(ruled_out.get(column, 0), index_use.ruled_out)
+        conditions = []
+        for condition, use in usage.conditions.items():
+            without = round(ruled_out.get(condition.operand.lower(), 0) * mean_bytes) if condition.is_answered else 0
+            conditions.append((condition, ConditionUsage(use.scans, use.kept_bytes + without)))
+        return Workload(usage.scans, uses_by_column(conditions), usage.useful)
+
+
+def uses_by_column(conditions: Iterable[tuple[Condition, ConditionUsage]]) -> Mapping[str, ColumnUses]:
+    """Return conditions by columns; a condition on an expression with values counts for its column, as another one.
+
+    >>> uses = uses_by_column([(Condition("City", ("equal",)), ConditionUsage(2, 10))])
+    >>> uses["city"]["equal",].scans
+    2
+    """
+    found: dict[str, dict[tuple[ConditionKind, ...], ConditionUsage]] = {}
+    for condition, use in conditions:
+        plain = condition.without_values()
+        if not plain.is_expression:
+            uses = found.setdefault(plain.operand.lower(), {})
+            uses[plain.kinds] = uses.get(plain.kinds, ConditionUsage()) + use
+    return found
