@@ -20,6 +20,7 @@ from xskip.release import VERSION
 
 if TYPE_CHECKING:
     from xskip.api.catalog import list_indexes, migrate_all
+    from xskip.api.cluster import cluster
     from xskip.api.configuration import settings
     from xskip.api.doctor import doctor
     from xskip.api.index import SkippingIndex
@@ -79,6 +80,7 @@ __all__ = [
     "Watch",
     "XskipError",
     "__version__",
+    "cluster",
     "configure",
     "declare_classes",
     "disable",
@@ -104,6 +106,7 @@ __all__ = [
 #: The public names of each module. A module is imported when one of its names is used first.
 _NAMES = {
     "xskip.api.catalog": ("list_indexes", "migrate_all"),
+    "xskip.api.cluster": ("cluster",),
     "xskip.api.configuration": ("settings",),
     "xskip.api.doctor": ("doctor",),
     "xskip.api.index": ("SkippingIndex",),

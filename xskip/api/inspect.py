@@ -19,7 +19,7 @@ from xskip.indexing.trial import TrialRun
 from xskip.inspection.advise import advise
 from xskip.inspection.description import describe
 from xskip.inspection.file_comparison import compare_with_files, status_without_snapshot
-from xskip.inspection.proposals import operands_to_measure
+from xskip.inspection.proposals import columns_to_order, operands_to_measure
 from xskip.metadatastore.commit import find_live
 from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexStatus
@@ -214,7 +214,8 @@ class IndexInspection(IndexUpkeep):
         measured = None
         if trial is not None:
             current = usage.among(str(definition) for definition, _ in snapshot.indexes)
-            measured = TrialRun(engine, source).run(operands_to_measure(snapshot, current), trial)
+            columns = columns_to_order(snapshot, current)
+            measured = TrialRun(engine, source).run(operands_to_measure(snapshot, current), trial, columns)
         return replace(advise(snapshot, source.root, usage, measured), _apply=partial(apply_advice, self))
 
 

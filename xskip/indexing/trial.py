@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.errors import IndexDefinitionError, UnsupportedTypeError
+from xskip.errors import CollectError, IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.expression_sql import expression_sql
 from xskip.expressions.operands import Form
 from xskip.indexes import BloomFilter, Index, MinMax, NullCount, Prefix, ValueList
@@ -19,14 +19,18 @@ from xskip.indexing.collection import chunks_of, collect, collector_of
 from xskip.indexing.source import Source, check_reading, require_collected
 from xskip.inspection.candidates import Collected, MeasuredOperand, Operand, Trial, measured
 from xskip.inspection.description import size_in
+from xskip.inspection.layouts import RowSample, layouts_of
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.codec import open_file
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.results.index_usage import KEYS, ConditionKind
+from xskip.spark.bridge.java_errors import translate_spark_errors
+from xskip.spark.collect.arrow_results import arrow_table
 from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.collect.relation import ORDINAL
 from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["TrialRun", "collect_sample", "spread"]
@@ -35,6 +39,10 @@ Positions = npt.NDArray[np.int64]
 
 #: The number of values in the lists of all files and one operand above which the lists are not complete.
 _MAX_VALUES = 5_000_000
+#: The most rows that stand for all rows in layouts.
+_MAX_ROWS = 50_000
+#: A kind of conditions that an order helps.
+_RANGES: frozenset[ConditionKind] = frozenset(("above",))
 #: The needs of rewrites that bounds and numbers of NULLs answer for some files.
 _ORDERS_AND_GROUPS = ("group", "least", "greatest", "least_or_null", "greatest_or_null")
 
@@ -46,22 +54,45 @@ class TrialRun:
     engine: SparkEngine
     source: Source
 
-    def run(self, operands: Mapping[Operand, Collection[ConditionKind]], most: int) -> Trial:
+    def run(
+        self, operands: Mapping[Operand, Collection[ConditionKind]], most: int, columns: Sequence[str] = ()
+    ) -> Trial:
         """Return what at most so many files, spread evenly over the listing, say of indexes on operands.
 
-        An operand that no index covers, such as one that no longer exists, is left out.
+        An operand that no index covers, such as one that no longer exists, is left out. With ``columns``, rows of the
+        files also tell what bounds would rule out in other layouts.
         """
         check_reading(self.source, require_collected(self.source))
         listed = list_files(self.source.dataset)
         chosen = spread(len(listed), most)
+        if not len(chosen):
+            return Trial(0)
         planned = {operand: self._planned(operand, kinds, len(chosen)) for operand, kinds in operands.items()}
         wanted = tuple(each for some in planned.values() for each in some)
-        if not wanted or not len(chosen):
+        found = collect_sample(self.engine, self.source, listed, chosen, wanted) if wanted else {}
+        rows = self._rows(columns, chosen, len(listed))
+        if not wanted and rows is None:
             return Trial(0)
-        found = collect_sample(self.engine, self.source, listed, chosen, wanted)
-        return Trial(
-            len(chosen), {operand: _measured(some, found, len(listed)) for operand, some in planned.items() if some}
-        )
+        measures = {operand: _measured(some, found, len(listed)) for operand, some in planned.items() if some}
+        if rows is None:
+            return Trial(len(chosen), measures)
+        layouts = tuple(layouts_of(rows, len(listed)))
+        return Trial(len(chosen), measures, len(rows), rows.present(len(listed)), layouts)
+
+    def _rows(self, columns: Sequence[str], chosen: Positions, files: int) -> RowSample | None:
+        """Return rows of files at random; None without columns that exist."""
+        from pyspark.sql import functions as F
+
+        known = [name for name in columns if self._planned((name, False), _RANGES, files)]
+        if not known:
+            return None
+        mask = np.zeros(files, np.bool_)
+        mask[chosen] = True
+        what, where = "cannot read the rows of a trial", self.source.root
+        with self.source.dataset.in_session(), translate_spark_errors(CollectError, what, where):
+            rows = self.source.dataset.subset(mask).select(ORDINAL, *(F.col(name).alias(name) for name in known))
+            table = arrow_table(rows.orderBy(F.rand(0)).limit(_MAX_ROWS))
+        return RowSample.of(table, ORDINAL)
 
     def _planned(self, operand: Operand, kinds: Collection[ConditionKind], files: int) -> list[PlannedIndex]:
         found: list[PlannedIndex] = []

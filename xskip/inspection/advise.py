@@ -69,7 +69,8 @@ class _Adviser:
         replaced = {operand_of(each)[0] for each in added if each.index is not None}
         orders = (proposals.order(added), rewrites.order(added))
         order = max(filter(None, orders), key=lambda each: each.saved_bytes or 0.0, default=None)
-        of_order = None if order is None or order.is_expression else ("minmax", (order.subject,))
+        ordered = () if order is None or order.is_expression else order.columns or (order.subject,)
+        of_order = {("minmax", (column,)) for column in ordered}
         for definition, _ in self.snapshot.indexes:
             of_statistics = self._on_statistics(definition, present)
             found = of_statistics or self._on_use(definition)
@@ -78,7 +79,7 @@ class _Adviser:
             if found is not None and of_statistics is None:
                 found = replace(found, is_of_process=self.usage.days is None)
             stays = (
-                str(definition) in self.usage.useful or definition.key == of_order or self._is_of_rewrites(definition)
+                str(definition) in self.usage.useful or definition.key in of_order or self._is_of_rewrites(definition)
             )
             if found is not None and not (found.action == "remove" and stays):
                 yield self._with_cost(found, definition, has_use=of_statistics is None)

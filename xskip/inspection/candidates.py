@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds, ruled_out_for_keys
+from xskip.inspection.layouts import MeasuredLayout, Shares
 from xskip.inspection.unread_files import unread_shares
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage
 from xskip.types import bloom_bits
@@ -83,6 +84,11 @@ class Trial:
 
     files: int
     operands: Mapping[Operand, MeasuredOperand] = field(default_factory=dict)
+    #: The number of rows that stand for all in layouts, and the shares of files that bounds rule out by columns: in the
+    #: present layout, and in others.
+    rows: int = 0
+    present: Mapping[str, Shares] = field(default_factory=dict)
+    layouts: tuple[MeasuredLayout, ...] = ()
 
 
 def share_of(shares: Mapping[ConditionKind, float], kinds: tuple[ConditionKind, ...]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,10 +11,19 @@ import pyarrow.compute as pc
 
 from xskip.inspection.bound_spread import RuledOut
 from xskip.inspection.candidates import Candidate, Operand, Trial, share_of, spread_of
+from xskip.inspection.layouts import MeasuredLayout, Shares
 from xskip.metadata.table import index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice
-from xskip.results.advice_texts import OperandConditions, cost_text, index_to_add, index_to_measure, order_of_data
+from xskip.results.advice_texts import (
+    LayoutFigures,
+    OperandConditions,
+    cost_text,
+    index_to_add,
+    index_to_measure,
+    layout_of_data,
+    order_of_data,
+)
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "WORTH",
     "Proposals",
     "columns_of_rewrites",
+    "columns_to_order",
     "is_secret",
     "operand_of",
     "operands_to_measure",
@@ -32,6 +42,8 @@ __all__ = [
 MIN_SCANS = 3
 #: The operands without an index that one call names at most, those of most scans first.
 _MAX_OPERANDS = 5
+#: The columns that a trial orders rows by at most.
+_MAX_LAYOUT = 3
 #: The least share of the bytes that an index or an order must save.
 WORTH = 0.1
 #: The share of what the best index saves that is enough for a smaller one.
@@ -52,6 +64,17 @@ def operands_to_measure(snapshot: Snapshot, usage: DatasetUsage) -> dict[Operand
         kinds = found.get((column, False), frozenset[ConditionKind]())
         found[column, False] = kinds.union(kind for each in uses for kind in each)
     return {operand: kinds for operand, kinds in found.items() if not is_secret(operand, snapshot)}
+
+
+def columns_to_order(snapshot: Snapshot, usage: DatasetUsage) -> tuple[str, ...]:
+    """Return the columns by which a trial orders rows: those of whose conditions scans read most."""
+    found: dict[Operand, ConditionUsage] = {}
+    for condition, use in usage.conditions.items():
+        operand = condition.operand, condition.is_expression
+        if not condition.is_expression and not set(condition.kinds).isdisjoint(_ORDERED):
+            found[operand] = found.get(operand, ConditionUsage()) + use
+    some = [each for each, use in found.items() if use.scans >= MIN_SCANS and not is_secret(each, snapshot)]
+    return tuple(column for column, _ in sorted(some, key=lambda each: -found[each].kept_bytes)[:_MAX_LAYOUT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +99,9 @@ class Proposals:
 
     def order(self, added: Sequence[Advice]) -> Advice | None:
         """Return the order of the data that saves most beside the proposed indexes, or None if none saves enough."""
+        if self.trial is not None and self.trial.layouts:
+            layouts = [each for layout in self.trial.layouts if (each := self._layout(layout, added)) is not None]
+            return max(layouts, key=lambda each: each.saved_bytes or 0.0, default=None)
         operands = {(each.operand, each.is_expression): None for each in sorted(self.usage.conditions)}
         found = [each for operand in operands if (each := self._order(operand, added)) is not None]
         return max(found, key=lambda each: each.saved_bytes or 0.0, default=None)
@@ -112,6 +138,49 @@ class Proposals:
             cost_bytes, seconds,
         )  # fmt: skip
 
+    def _layout(self, layout: MeasuredLayout, added: Sequence[Advice]) -> Advice | None:
+        """Return the advice to lay out the data as a trial has measured, if this saves enough."""
+        gain, total = 0.0, ConditionUsage()
+        for column, then in layout.shares.items():
+            operand = column, False
+            now, rivals, others = self._present_shares(operand)
+            for is_answered in (True, False):
+                for kinds, use in self._ordered_uses(operand, is_answered=is_answered).items():
+                    rules_out = max(share_of(then, kinds), share_of(others, kinds))
+                    in_use = share_of(now, kinds) if is_answered else 0.0
+                    if rules_out < in_use < 1:
+                        gain -= use.kept_bytes * (in_use - rules_out) / (1 - in_use)
+                    gain += self._gain(operand, use, (in_use, share_of(rivals, kinds), rules_out))
+                    total += use if column in layout.columns else ConditionUsage()
+        measured = [(column, False) for column in layout.shares]
+        saved = gain - self.lost_in_order(measured, added)
+        if total.scans < MIN_SCANS or saved < WORTH * total.kept_bytes:
+            return None
+        mean = self.all_bytes / max(self.snapshot.rows, 1)
+        lacking = [each for each in layout.columns if self._bounds((each, False)) is None]
+        rows = 0 if self.trial is None else self.trial.rows
+        files = total.kept_bytes / self.days / mean, max(total.kept_bytes - saved, 0.0) / self.days / mean
+        text = layout_of_data(
+            layout.columns, lacking, LayoutFigures(total.scans, files, rows, saved / self.days), self.usage
+        )
+        return Advice(
+            "order", ", ".join(layout.columns), text, None, False, total.scans, saved / total.kept_bytes, saved,
+            self.per_day(saved), columns=layout.columns,
+        )  # fmt: skip
+
+    def _present_shares(self, operand: Operand) -> tuple[Shares, Shares, Shares]:
+        """Return the shares of files that the bounds in use, the best index, and the best other index rule out."""
+        assert self.trial is not None
+        present = self.trial.present.get(operand[0], {})
+        measured = self.trial.operands.get(operand)
+        candidates = () if measured is None else measured.candidates
+        others = {
+            kind: max((share_of(c.shares, (kind,)) for c in candidates if c.index_type != "minmax"), default=0.0)
+            for kind in _ORDERED
+        }
+        rivals = {kind: max(share, others[kind]) for kind, share in present.items()}
+        return (present if self._bounds(operand) else {}), rivals, others
+
     def _order(self, operand: Operand, added: Sequence[Advice]) -> Advice | None:
         answered, others = self._ordered_uses(operand, is_answered=True), self._ordered_uses(operand, is_answered=False)
         own = self._bounds(operand)
@@ -130,7 +199,7 @@ class Proposals:
             for kinds, use in uses.items():
                 shares = (share_of(in_use, kinds), share_of(rivals, kinds), share_of(then, kinds))
                 gain += self._gain(operand, use, shares)
-        saved = gain - self.lost_in_order(operand, added)
+        saved = gain - self.lost_in_order([operand], added)
         if saved < WORTH * total.kept_bytes:
             return None
         every = {**others, **answered}
@@ -193,14 +262,15 @@ class Proposals:
             return min(files, width + 1)
         return files
 
-    def lost_in_order(self, operand: Operand, added: Sequence[Advice]) -> float:
-        """Return the bytes that an order by an operand loses, at most.
+    def lost_in_order(self, operands: Collection[Operand], added: Sequence[Advice]) -> float:
+        """Return the bytes that an order by operands, or one that was measured for them, loses at most.
 
         All indexes on other columns, also the proposed ones, are taken to rule out nothing in the new order.
         """
         mean = self.all_bytes / max(self.snapshot.rows, 1)
-        others = (str(d) for d, _ in self.snapshot.indexes if d.columns != (operand[0],))
-        proposed = sum(each.saved_bytes or 0.0 for each in added if operand_of(each) != operand)
+        known = {operand for operand, _ in operands}
+        others = (str(d) for d, _ in self.snapshot.indexes if known.isdisjoint(d.columns))
+        proposed = sum(each.saved_bytes or 0.0 for each in added if operand_of(each) not in operands)
         return proposed + mean * sum(self.usage.of(name).ruled_out for name in others)
 
     @property

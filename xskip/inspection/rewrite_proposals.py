@@ -96,7 +96,7 @@ class RewriteProposals:
                 read += use.kept_bytes * (1 - share)
         needs = self._needs_of(column, uses, read)
         mean = self.others.all_bytes / max(self.others.snapshot.rows, 1)
-        saved = read - needs.scans * mean - self.others.lost_in_order((column, False), added)
+        saved = read - needs.scans * mean - self.others.lost_in_order([(column, False)], added)
         if needs.scans < MIN_SCANS or saved < WORTH * read:
             return None
         has_index = any(d.key == ("minmax", (column,)) for d, _ in self.others.snapshot.indexes)

@@ -53,6 +53,8 @@ class Advice:
         The time that builds have spent on the index, or will spend on it.
     is_of_process : bool
         Whether all evidence against the index is that the scans of this process do not need it. Other drivers can.
+    columns : tuple of str
+        The columns of a layout that a trial has measured, as for :func:`xskip.cluster`.
     """
 
     action: Action
@@ -67,6 +69,7 @@ class Advice:
     cost_bytes: int | None = None
     cost_seconds: float | None = None
     is_of_process: bool = False
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text

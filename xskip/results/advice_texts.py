@@ -11,12 +11,14 @@ from xskip.results.render import days_text, duration_text, human_bytes, percenta
 
 __all__ = [
     "ColumnNeeds",
+    "LayoutFigures",
     "OperandConditions",
     "RewriteFigures",
     "cost_text",
     "index_for_rewrites",
     "index_to_add",
     "index_to_measure",
+    "layout_of_data",
     "order_for_first_rows",
     "order_of_data",
     "period_text",
@@ -79,6 +81,20 @@ class RewriteFigures:
     cost: str = ""
     #: Whether a trial can measure what the index saves.
     can_measure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFigures:
+    """What a layout of the data saves."""
+
+    #: The scans with conditions on its columns.
+    scans: int
+    #: The files that they read now, and in this layout, in a day or in this process.
+    files: tuple[float, float]
+    #: The number of rows that have measured it.
+    rows: int
+    #: The bytes that they do not read, in a day or in this process.
+    saved: float
 
 
 def period_text(usage: DatasetUsage) -> str:
@@ -155,6 +171,20 @@ def order_of_data(
         f"of {period_text(usage)}, with conditions {signs}, an index rules out {percentage(now, 1, 0)} of the files in "
         f"the present layout and {percentage(then, 1, 0)} in this order; less what other indexes no longer rule out, "
         f"this saves {bytes_text(saved, usage)}"
+    )
+
+
+def layout_of_data(columns: Sequence[str], lacking: Sequence[str], figures: LayoutFigures, usage: DatasetUsage) -> str:
+    """Return the advice to cluster the data by columns; ``lacking`` are those without bounds in the metadata."""
+    call = f"xskip.cluster(df, by=[{', '.join(map(repr, columns))}])"
+    indexes = f", and add {', '.join(f'minmax({each})' for each in lacking)}" if lacking else ""
+    now, then = (f"{each:,.0f}" for each in figures.files)
+    which = f"{figures.scans:,} of {usage.scans:,} scans of {period_text(usage)}"
+    return (
+        f"write the data clustered by {' and '.join(columns)}, as {call} does{indexes}: {which} with conditions on "
+        f"{'it' if len(columns) == 1 else 'them'} read {now} files, and would read {then} of the same size, as "
+        f"{figures.rows:,} rows of a trial show; less what other indexes no longer rule out, this saves "
+        f"{bytes_text(figures.saved, usage)}"
     )
 
 
