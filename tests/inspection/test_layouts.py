@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ FILES, ROWS = 20, 100
 _RANDOM = random.Random(3)
 
 
-def sample(**columns: list[object]) -> RowSample:
+def sample(**columns: Sequence[object]) -> RowSample:
     return RowSample.of(pa.table({"file": np.repeat(np.arange(FILES), ROWS), **columns}), "file")
 
 
@@ -23,15 +24,11 @@ def shares_of(values: list[int | None], files: list[int]) -> dict[str, float]:
     """Return the shares of files that bounds rule out, condition by condition."""
     groups = {file: [v for v, f in zip(values, files, strict=True) if f == file and v is not None] for file in files}
     known = [v for v in values if v is not None]
-    out = {
-        "equal": lambda group, v: not group or v < min(group) or v > max(group),
-        "above": lambda group, v: not group or max(group) < v,
-        "below": lambda group, v: not group or min(group) > v,
-    }
-    return {
-        kind: sum(rule(group, v) for v, group in product(known, groups.values())) / (len(known) * len(groups))
-        for kind, rule in out.items()
-    }
+    pairs = list(product(known, groups.values()))
+    above = [not group or max(group) < v for v, group in pairs]
+    below = [not group or min(group) > v for v, group in pairs]
+    equal = [a or b for a, b in zip(above, below, strict=True)]
+    return {kind: sum(some) / len(pairs) for kind, some in (("equal", equal), ("above", above), ("below", below))}
 
 
 def test_the_present_layout_is_that_of_the_files() -> None:

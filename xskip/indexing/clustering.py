@@ -83,8 +83,8 @@ def _borders(df: DataFrame, keys: Sequence[Column], bits: int) -> list[list[Any]
     for i in range(len(keys)):
         known = (bytes(row[i]) if isinstance(row[i], bytearray) else row[i] for row in rows if row[i] is not None)
         values = sorted(value for value in known if not (isinstance(value, float) and isnan(value)))
-        places = np.linspace(0, len(values), 2**bits + 1)[1:-1].astype(int) if values else []
-        found.append(sorted({values[place] for place in places}))
+        places = np.linspace(0, len(values), 2**bits + 1)[1:-1].astype(int)
+        found.append(sorted({values[place] for place in places} if values else ()))
     return found
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from xskip.inspection.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.inspection.candidates import Trial
 from xskip.inspection.description import cost_of
+from xskip.inspection.layout_proposals import LayoutProposals
 from xskip.inspection.proposals import Proposals, operand_of
 from xskip.inspection.rewrite_proposals import RewriteProposals
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
@@ -67,7 +68,9 @@ class _Adviser:
         rewrites = RewriteProposals(proposals)
         added = tuple(proposals.indexes())
         replaced = {operand_of(each)[0] for each in added if each.index is not None}
-        orders = (proposals.order(added), rewrites.order(added))
+        trial = self.trial
+        layouts = LayoutProposals(proposals, trial) if trial is not None and trial.layouts else proposals
+        orders = (layouts.order(added), rewrites.order(added))
         order = max(filter(None, orders), key=lambda each: each.saved_bytes or 0.0, default=None)
         ordered = () if order is None or order.is_expression else order.columns or (order.subject,)
         of_order = {("minmax", (column,)) for column in ordered}

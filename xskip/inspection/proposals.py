@@ -11,24 +11,16 @@ import pyarrow.compute as pc
 
 from xskip.inspection.bound_spread import RuledOut
 from xskip.inspection.candidates import Candidate, Operand, Trial, share_of, spread_of
-from xskip.inspection.layouts import MeasuredLayout, Shares
 from xskip.metadata.table import index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice
-from xskip.results.advice_texts import (
-    LayoutFigures,
-    OperandConditions,
-    cost_text,
-    index_to_add,
-    index_to_measure,
-    layout_of_data,
-    order_of_data,
-)
+from xskip.results.advice_texts import OperandConditions, cost_text, index_to_add, index_to_measure, order_of_data
 from xskip.results.index_usage import KEYS, ConditionKind, ConditionUsage, DatasetUsage
 
 __all__ = [
     "CLOSE",
     "MIN_SCANS",
+    "ORDERED",
     "WORTH",
     "Proposals",
     "columns_of_rewrites",
@@ -51,7 +43,7 @@ CLOSE = 0.95
 #: The kinds of conditions that statistics of one operand decide.
 _MEASURED: tuple[ConditionKind, ...] = ("equal", "above", "below", "prefix", "null", *KEYS)
 #: The kinds of conditions that an order helps.
-_ORDERED: tuple[ConditionKind, ...] = ("equal", "above", "below")
+ORDERED: tuple[ConditionKind, ...] = ("equal", "above", "below")
 Uses = Mapping[tuple[ConditionKind, ...], ConditionUsage]
 
 
@@ -71,7 +63,7 @@ def columns_to_order(snapshot: Snapshot, usage: DatasetUsage) -> tuple[str, ...]
     found: dict[Operand, ConditionUsage] = {}
     for condition, use in usage.conditions.items():
         operand = condition.operand, condition.is_expression
-        if not condition.is_expression and not set(condition.kinds).isdisjoint(_ORDERED):
+        if not condition.is_expression and not set(condition.kinds).isdisjoint(ORDERED):
             found[operand] = found.get(operand, ConditionUsage()) + use
     some = [each for each, use in found.items() if use.scans >= MIN_SCANS and not is_secret(each, snapshot)]
     return tuple(column for column, _ in sorted(some, key=lambda each: -found[each].kept_bytes)[:_MAX_LAYOUT])
@@ -99,9 +91,6 @@ class Proposals:
 
     def order(self, added: Sequence[Advice]) -> Advice | None:
         """Return the order of the data that saves most beside the proposed indexes, or None if none saves enough."""
-        if self.trial is not None and self.trial.layouts:
-            layouts = [each for layout in self.trial.layouts if (each := self._layout(layout, added)) is not None]
-            return max(layouts, key=lambda each: each.saved_bytes or 0.0, default=None)
         operands = {(each.operand, each.is_expression): None for each in sorted(self.usage.conditions)}
         found = [each for operand in operands if (each := self._order(operand, added)) is not None]
         return max(found, key=lambda each: each.saved_bytes or 0.0, default=None)
@@ -138,52 +127,9 @@ class Proposals:
             cost_bytes, seconds,
         )  # fmt: skip
 
-    def _layout(self, layout: MeasuredLayout, added: Sequence[Advice]) -> Advice | None:
-        """Return the advice to lay out the data as a trial has measured, if this saves enough."""
-        gain, total = 0.0, ConditionUsage()
-        for column, then in layout.shares.items():
-            operand = column, False
-            now, rivals, others = self._present_shares(operand)
-            for is_answered in (True, False):
-                for kinds, use in self._ordered_uses(operand, is_answered=is_answered).items():
-                    rules_out = max(share_of(then, kinds), share_of(others, kinds))
-                    in_use = share_of(now, kinds) if is_answered else 0.0
-                    if rules_out < in_use < 1:
-                        gain -= use.kept_bytes * (in_use - rules_out) / (1 - in_use)
-                    gain += self._gain(operand, use, (in_use, share_of(rivals, kinds), rules_out))
-                    total += use if column in layout.columns else ConditionUsage()
-        measured = [(column, False) for column in layout.shares]
-        saved = gain - self.lost_in_order(measured, added)
-        if total.scans < MIN_SCANS or saved < WORTH * total.kept_bytes:
-            return None
-        mean = self.all_bytes / max(self.snapshot.rows, 1)
-        lacking = [each for each in layout.columns if self._bounds((each, False)) is None]
-        rows = 0 if self.trial is None else self.trial.rows
-        files = total.kept_bytes / self.days / mean, max(total.kept_bytes - saved, 0.0) / self.days / mean
-        text = layout_of_data(
-            layout.columns, lacking, LayoutFigures(total.scans, files, rows, saved / self.days), self.usage
-        )
-        return Advice(
-            "order", ", ".join(layout.columns), text, None, False, total.scans, saved / total.kept_bytes, saved,
-            self.per_day(saved), columns=layout.columns,
-        )  # fmt: skip
-
-    def _present_shares(self, operand: Operand) -> tuple[Shares, Shares, Shares]:
-        """Return the shares of files that the bounds in use, the best index, and the best other index rule out."""
-        assert self.trial is not None
-        present = self.trial.present.get(operand[0], {})
-        measured = self.trial.operands.get(operand)
-        candidates = () if measured is None else measured.candidates
-        others = {
-            kind: max((share_of(c.shares, (kind,)) for c in candidates if c.index_type != "minmax"), default=0.0)
-            for kind in _ORDERED
-        }
-        rivals = {kind: max(share, others[kind]) for kind, share in present.items()}
-        return (present if self._bounds(operand) else {}), rivals, others
-
     def _order(self, operand: Operand, added: Sequence[Advice]) -> Advice | None:
-        answered, others = self._ordered_uses(operand, is_answered=True), self._ordered_uses(operand, is_answered=False)
-        own = self._bounds(operand)
+        answered, others = self.ordered_uses(operand, is_answered=True), self.ordered_uses(operand, is_answered=False)
+        own = self.bounds(operand)
         measured = None if self.trial is None else self.trial.operands.get(operand)
         spread = own or (measured.bounds if measured else None)
         candidates = () if measured is None else measured.candidates
@@ -191,14 +137,14 @@ class Proposals:
         if spread is None or total.scans < MIN_SCANS or not total.kept_bytes:
             return None
         now, then = _shares(spread), _sorted_shares(self._parts(operand))
-        best = {kind: max((share_of(each.shares, (kind,)) for each in candidates), default=0.0) for kind in _ORDERED}
+        best = {kind: max((share_of(each.shares, (kind,)) for each in candidates), default=0.0) for kind in ORDERED}
         # The order competes with the best index on the operand, which can be one that the trial has measured.
-        rivals = {kind: max(now[kind], best[kind]) for kind in _ORDERED}
+        rivals = {kind: max(now[kind], best[kind]) for kind in ORDERED}
         gain = 0.0
         for uses, in_use in ((answered, now if own else {}), (others, {})):
             for kinds, use in uses.items():
                 shares = (share_of(in_use, kinds), share_of(rivals, kinds), share_of(then, kinds))
-                gain += self._gain(operand, use, shares)
+                gain += self.gain(operand, use, shares)
         saved = gain - self.lost_in_order([operand], added)
         if saved < WORTH * total.kept_bytes:
             return None
@@ -211,7 +157,7 @@ class Proposals:
             self.per_day(saved),
         )  # fmt: skip
 
-    def _gain(self, operand: Operand, use: ConditionUsage, shares: tuple[float, float, float]) -> float:
+    def gain(self, operand: Operand, use: ConditionUsage, shares: tuple[float, float, float]) -> float:
         """Return the bytes that an order saves, of those that scans read.
 
         ``shares`` are those of the files that the bounds in use, the best index and the bounds in the order rule out.
@@ -230,16 +176,16 @@ class Proposals:
         """Return the size of all files."""
         return int(pc.sum(self.snapshot.load(()).files.sizes).as_py() or 0)
 
-    def _ordered_uses(self, operand: Operand, *, is_answered: bool) -> dict[tuple[ConditionKind, ...], ConditionUsage]:
+    def ordered_uses(self, operand: Operand, *, is_answered: bool) -> dict[tuple[ConditionKind, ...], ConditionUsage]:
         """Return the scans with conditions that an order helps."""
         uses: dict[tuple[ConditionKind, ...], ConditionUsage] = {}
         for each, use in self.usage.conditions.items():
-            kinds = tuple(kind for kind in each.kinds if kind in _ORDERED)
+            kinds = tuple(kind for kind in each.kinds if kind in ORDERED)
             if kinds and (each.operand, each.is_expression, each.is_answered) == (*operand, is_answered):
                 uses[kinds] = uses.get(kinds, ConditionUsage()) + use
         return uses
 
-    def _bounds(self, operand: Operand) -> RuledOut | None:
+    def bounds(self, operand: Operand) -> RuledOut | None:
         """Return the spread of the bounds in the metadata; None without an index of bounds on the column."""
         values = self._values(operand)
         return None if values is None else spread_of(values)
