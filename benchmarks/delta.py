@@ -1,6 +1,6 @@
 """Compare skipping with Delta's own, on the same rows.
 
-    python benchmarks/delta.py [results.json] [--scale 0.1] [--only Delta,metadata]
+    python benchmarks/delta.py [results.json] [--scale 0.1] [--rows 2000000] [--only Delta,metadata,writes]
 
 The data is 1,000 Parquet files of 2,000 rows, clustered by time, written once as a Delta table and once as plain files
 with an index. One session reads both. The Delta table's state has as many partitions as the session has cores. Delta's
@@ -13,6 +13,9 @@ total      the planning time and the time of the query's run
 The part ``metadata`` compares the queries of ``metadata_queries.py`` on 10,000 files of 100 rows. Delta answers a count
 and bounds of all rows from its log. It has no such feature for the other queries, and skips files by their filters.
 
+The part ``writes`` appends 100 files, of ``--rows`` rows each, to a Delta table, which collects statistics of all six columns,
+and to a dataset in Parquet with an index of bounds of the same columns.
+
 The benchmark resolves Delta as a package. If that fails, it prints a message and measures nothing.
 """
 
@@ -22,12 +25,13 @@ from functools import partial
 from pathlib import Path
 
 import metadata_queries
-from common import Lines, dataset, interleaved, scaled
+from common import Lines, arguments, dataset, interleaved, scaled, write
 from peers import FILES, measure
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import xskip
 
+WRITE_ROUNDS = 5
 PACKAGES = {
     "3.5": "io.delta:delta-spark_2.12:3.3.2",
     "4.0": "io.delta:delta-spark_2.13:4.0.0",
@@ -63,5 +67,21 @@ def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
         lines.ratio(f"{name}: Delta / ours", theirs, ours, ">= 1")
 
 
+def writes(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    paths = {fmt: str(folder / f"written-{fmt}") for fmt in ("delta", "parquet")}
+    for fmt, path in paths.items():
+        write(spark, fmt, path, (0, 1), rows=10)
+    index = xskip.SkippingIndex.for_path(spark, paths["parquet"])
+    columns = spark.read.parquet(paths["parquet"]).columns
+    index.create([xskip.MinMax(column) for column in columns])
+    xskip.enable(spark)
+    files, size = scaled(100), arguments().rows
+    append = [partial(write, spark, fmt, path, (0, files), rows=size) for fmt, path in paths.items()]
+    theirs, ours = interleaved([(lambda: None, each) for each in append], WRITE_ROUNDS, 1)
+    assert index.status().up_to_date
+    name = f"append {files:,} files of {size:,} rows with bounds of {len(columns)} columns: Delta / ours"
+    lines.ratio(name, theirs, ours, ">= 1")
+
+
 if __name__ == "__main__":
-    measure("Delta", PACKAGES, SETTINGS, table, {"metadata": metadata})
+    measure("Delta", PACKAGES, SETTINGS, table, {"metadata": metadata, "writes": writes})

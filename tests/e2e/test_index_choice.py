@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit
@@ -19,7 +20,16 @@ from tests.cli.calls import call_json
 from tests.helpers import assert_same_rows, index, kept, put_files
 from xskip import BloomFilter, GapList, MinMax, SkippingIndex, ValueList
 from xskip.cli.main import main
-from xskip.errors import ArgumentError, IndexDefinitionError, SettingError
+from xskip.errors import (
+    ArgumentError,
+    CollectError,
+    IndexDefinitionError,
+    KeyNotAvailableError,
+    RecordDamagedError,
+    SettingError,
+)
+from xskip.indexing.reconciliation import Reconciliation
+from xskip.query_history import summary
 from xskip.results.index_choice import IndexChoice
 from xskip.settings import CHOICE_BUDGET, CHOICE_FILES, HISTORY
 
@@ -163,8 +173,10 @@ def test_a_sample(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixtu
     spark.conf.set(CHOICE_FILES.key, "5")
     with caplog.at_level(logging.INFO, "xskip.builds"):
         choice = made(spark, path).choose()
+        assert not [each for each in caplog.records if "chooses" in each.getMessage()]
+        made(spark, path).create()
     assert (choice.sample, choice.files, choice.left_out) == (5, FILES, 0)
-    assert any("to add minmax(ts): rules out" in each.getMessage() for each in caplog.records)
+    assert any(": add minmax(ts): rules out" in each.getMessage() for each in caplog.records)
     assert str(choice).startswith("5 of 16 files read, no recorded scans; ")
     assert "<table" in choice._repr_html_()
     assert choice.to_arrow().column_names == ["action", "subject", "metadata", "build", "reason"]
@@ -184,16 +196,20 @@ def test_queries_in_this_process(spark: SparkSession, path: str) -> None:
     assert found["msg"].reason == "not_queried"
     result = made(spark, path).refresh(auto="revise")
     assert chosen(result.choice) == chosen(choice)
-    assert [each.operation for each in made(spark, path).history()] == ["create", "add"]
+    assert [each.operation for each in made(spark, path).history()] == ["create", "revise"]
     assert "index chosen  valuelist(city): a file has 3 different values; rules out" in str(result)
     assert len(kept(spark, path, "city = 'c1'")) == 4
 
 
-def test_queries_of_a_history(spark: SparkSession, path: str, tmp_path: Path) -> None:
-    """[REP-CH-5] The history of all drivers removes what no query needs, but nothing with parameters of its own."""
+def test_queries_of_a_history(spark: SparkSession, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[REP-CH-5] The history of a day removes what no query needs, but nothing with parameters of its own."""
     spark.conf.set(HISTORY.key, str(tmp_path / "history"))
     made(spark, path).create([MinMax("ts"), BloomFilter("user"), ValueList("noise", max_values=500), GapList("ts")])
     ask(spark, path, *[f"ts = {i}" for i in range(6)], *[f"city = 'c{i % 4}'" for i in range(6)])
+    result = made(spark, path).refresh(auto="revise")
+    assert {each.action for each in result.choice or ()} == {"add", "keep", "none"}  # the history is of seconds
+    monkeypatch.setattr(summary, "_COMPLETE", 0)
+    made(spark, path).remove(["valuelist(city)"])
     result = made(spark, path).refresh(auto="revise")
     assert result.choice is not None
     found = {each.subject: each for each in result.choice}
@@ -207,9 +223,21 @@ def test_queries_of_a_history(spark: SparkSession, path: str, tmp_path: Path) ->
     assert present >= {"minmaxts", "valuelistcity", "gaplistts"}
     assert "bloomfilteruser" not in present
     assert "index given up  bloomfilter(user): no recorded query has a condition on the column" in str(result)
-    # the queries count also for a new index, whatever the dataset had
+    # the queries count also for a new index, but those of a time without an index tell nothing
     made(spark, path).drop()
-    assert {each.subject: each.scans for each in made(spark, path).choose()}["valuelist(city)"] == 6
+    ask(spark, path, *["user = '5'"] * 20)
+    found = {each.subject: each for each in made(spark, path).choose()}
+    assert (found["valuelist(city)"].scans, made(spark, path).choose().scans) == (6, 12)
+
+
+def test_scans_without_an_index_tell_nothing(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    """[REP-CH-2] The history has their bytes, and not their conditions."""
+    spark.conf.set(HISTORY.key, str(tmp_path / "history"))
+    spark.conf.set(CHOICE_BUDGET.key, "100%")
+    ask(spark, path, *["user = '5'"] * 12)
+    choice = made(spark, path).choose()
+    assert choice.scans == 0
+    assert chosen(choice) == BEST
 
 
 def test_a_revision_covers_new_files(spark: SparkSession, path: str, files: str) -> None:
@@ -326,6 +354,79 @@ def test_commands_that_contradict_themselves(
     assert re.search(message, capsys.readouterr().err)
 
 
+def test_a_list_is_resolved_when_it_is_committed(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[REP-CH-1] ensure() without a list keeps an index that another program adds meanwhile."""
+    made(spark, path).create([MinMax("ts")])
+    (Path(path) / "f00.parquet").unlink()
+    calls: list[int] = []
+    real = Reconciliation._prepared
+
+    def prepared(self: Reconciliation, found: object) -> object:
+        run = real(self, found)  # type: ignore[arg-type]
+        if not calls:
+            calls.append(1)
+            made(spark, path).add([ValueList("city")])
+        return run
+
+    monkeypatch.setattr(Reconciliation, "_prepared", prepared)
+    made(spark, path).ensure()
+    assert calls
+    assert [each.name for each in made(spark, path).describe().indexes] == ["minmax", "valuelist"]
+
+
+def test_what_the_dataset_had(spark: SparkSession, path: str, files: str, tmp_path: Path) -> None:
+    """[REP-CH-1] The index before an overwrite, with its parts and its version, and that of a former path."""
+    made(spark, path).create([MinMax("ts"), GapList("noise")], version=3, parts=None)
+    spark.read.parquet(files).write.mode("overwrite").parquet(path)
+    assert not made(spark, path).exists()
+    result = made(spark, path).ensure()
+    assert (result.choice, result.rebuilt) == (None, True)
+    found = made(spark, path).describe()
+    assert (found.version, [each.name for each in found.indexes]) == (3, ["minmax", "gaplist"])
+    moved = str(Path(path).rename(tmp_path / "moved"))
+    result = made(spark, moved).ensure()
+    assert (result.choice, result.former) == (None, path)
+    assert [each.name for each in made(spark, moved).describe().indexes] == ["minmax", "gaplist"]
+
+
+def test_a_damaged_record_needs_a_list(spark: SparkSession, path: str) -> None:
+    """[REP-CH-1] It hides which indexes there were, and which columns are secret."""
+    made(spark, path).create([MinMax("ts")])
+    location = Path(made(spark, path).describe().location)
+    for record in location.rglob("*.json"):
+        record.write_text("broken")
+    for copy in Path(path).parent.glob(".xskip_definitions/*/*.json"):
+        copy.unlink()
+    for operation in (made(spark, path).ensure, made(spark, path).create):
+        with pytest.raises(RecordDamagedError):
+            operation()
+    assert made(spark, path).ensure([MinMax("ts")]).created
+
+
+def test_a_file_that_cannot_be_read(spark: SparkSession, path: str) -> None:
+    """It is no part of the sample, and the build decides about it."""
+    (Path(path) / "f08.parquet").write_bytes(b"broken")
+    with pytest.raises(CollectError, match="f08"):
+        made(spark, path).create()
+    assert len(made(spark, path).create(on_error="skip").failed) == 1
+    result = made(spark, path).refresh(auto="revise", on_error="skip")
+    assert result.choice is not None
+    assert not result.choice.changed
+
+
+@pytest.mark.parametrize("fmt", ["avro", "orc", "json", "csv"])
+def test_other_formats_and_tables(spark: SparkSession, files: str, fmt: str, tmp_path: Path) -> None:
+    rows = spark.read.parquet(files).select("ts", "city", "user", "gap")
+    rows.repartitionByRange(8, "ts").write.format(fmt).option("path", str(tmp_path / fmt)).saveAsTable(f"choice_{fmt}")
+    table = SkippingIndex.for_table(spark, f"choice_{fmt}")
+    choice = table.create().choice
+    assert chosen(choice) >= {"minmax(ts)"}
+    assert len(table.files("ts = 5000").names) == 1
+    assert not (table.refresh(auto="revise").choice or choice).changed  # type: ignore[union-attr]
+
+
 def test_an_encrypted_column(spark: SparkSession, path: str) -> None:
     """[REP-CH-5] No index may tell the values of a column that an encrypted index covers, and encrypted ones stay."""
     spark.conf.set("spark.xskip.encryption.footer.key", "f")
@@ -339,5 +440,29 @@ def test_an_encrypted_column(spark: SparkSession, path: str) -> None:
         assert "bloomfilter(user)" not in found
         assert found["minmax(ts)"].action == "add"
         assert kept(spark, path, f"ts = {ROWS * 5}") == {"f05"}
+    finally:
+        xskip.use_kms(None)
+
+
+def test_an_encrypted_index_of_no_files(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    """[REP-CH-5] Without rows, and without keys: no plain statistics of secret columns."""
+    spark.conf.set("spark.xskip.encryption.footer.key", "f")
+    kms = xskip.LocalKms({label: label.encode() * 16 for label in ("f", "k")})
+    xskip.use_kms(kms)
+    try:
+        index(spark, path, [BloomFilter("user", key_label="k"), MinMax("ts")])
+        for file in Path(path).glob("*.parquet"):
+            file.rename(tmp_path / file.name)
+        pq.write_table(SCHEMA.empty_table(), f"{path}/empty.parquet")
+        result = made(spark, path).refresh(auto="revise")
+        assert not [each for each in result.choice or () if "user" in each.subject and each.action == "add"]
+        for file in tmp_path.glob("*.parquet"):
+            file.rename(Path(path) / file.name)
+        made(spark, path).refresh()
+        moved = str(Path(path).rename(tmp_path / "moved"))
+        xskip.use_kms(None)
+        with pytest.raises(KeyNotAvailableError):
+            made(spark, moved).ensure()
+        assert not made(spark, moved).exists()
     finally:
         xskip.use_kms(None)

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tests.filters import made
+from xskip.inspection.bound_spread import RuledOut
 from xskip.inspection.candidates import Candidate, Collected, MeasuredOperand, measured
-from xskip.inspection.choice import Chooser, SampledColumn
+from xskip.inspection.choice import Chooser, PresentIndex, SampledColumn
 from xskip.metadata.table import IndexDefinition
 from xskip.results.index_choice import ColumnChoice
 from xskip.results.index_usage import Condition, ConditionKind, ConditionUsage
@@ -24,7 +25,8 @@ def candidate(kind: str, size: float, shares: Mapping[ConditionKind, float] | No
 
 
 def column(name: str, *candidates: Candidate, values: float | None = None, **flags: bool) -> SampledColumn:
-    return SampledColumn(name, MeasuredOperand(candidates), values, **flags)
+    bounds = RuledOut(0.0, 0.0) if any(each.index_type == "minmax" and each.shares for each in candidates) else None
+    return SampledColumn(name, MeasuredOperand(candidates, bounds), values, **flags)
 
 
 def ordered(name: str, share: float = 0.9, size: float = 10) -> SampledColumn:
@@ -38,14 +40,13 @@ def keys(name: str, size: float = 1000, share: float = 0.98) -> SampledColumn:
 
 def workload(*conditions: tuple[str, tuple[ConditionKind, ...]], scans: int = 10, history: bool = True) -> Workload:
     uses = uses_by_column([(Condition(name, kinds), ConditionUsage(scans, 1000 * scans)) for name, kinds in conditions])
-    return Workload(scans * len(conditions), uses, is_of_history=history)
+    return Workload(scans * len(conditions), uses, is_complete=history)
 
 
 def choose(
     *columns: SampledColumn, asked: Workload = _NOTHING, budget: int = 10**6, sample: int = 16, present: str = ""
 ) -> list[ColumnChoice]:  # fmt: skip
-    definitions = [IndexDefinition(*_parsed(text)) for text in present.split()]
-    known = {each.key: (each, 50) for each in definitions}
+    known = [PresentIndex(IndexDefinition(*_parsed(text)), 50) for text in present.split()]
     return list(Chooser(columns, asked, FILES, sample, budget, known).choices())
 
 
@@ -177,6 +178,21 @@ def test_no_index_rules_out_files() -> None:
     ]
 
 
+def test_no_index_fits_the_budget() -> None:
+    """[REP-CH-4] What exceeds the budget is no index, and gets no numbers of NULLs."""
+    user = column("user", candidate("valuelist", 5000, {"equal": 0.9}), values=9, has_nulls=True)
+    noise = column("noise", candidate("minmax", 10, {"equal": 0.01}))
+    assert short(choose(user, noise, budget=100)) == [
+        ("none", "valuelist(user)", "budget"), ("add", "minmax(noise)", "aggregates")
+    ]  # fmt: skip
+
+
+def test_the_last_index_stays() -> None:
+    """[REP-CH-5] A revision leaves no dataset without an index."""
+    noise = column("noise", candidate("minmax", 10, {"equal": 0.01}))
+    assert short(choose(noise, present="minmax(noise)")) == [("keep", "minmax(noise)", "last")]
+
+
 def test_what_stays_and_what_goes() -> None:
     """[REP-CH-5] What has ruled out files stays, and what rules out a twentieth; what rules out nothing goes."""
     columns = (
@@ -184,12 +200,12 @@ def test_what_stays_and_what_goes() -> None:
         column("luck", candidate("minmax", 10, {"equal": 0.01})),
     )  # fmt: skip
     present = "minmax(ts) minmax(half) minmax(noise) minmax(luck) nullcount(noise) bloomfilter(user) geobox(gone)"
-    asked = Workload(0, {}, frozenset({"minmax(luck)"}), is_of_history=True)
+    asked = Workload(0, {}, frozenset({"minmax(luck)"}), is_complete=True)
     assert short(choose(*columns, present=present, asked=asked)) == [
         ("keep", "minmax(ts)", "rules_out"), ("keep", "minmax(half)", "rules_out"),
         ("remove", "minmax(noise)", "alike"), ("keep", "minmax(luck)", "useful"),
         ("keep", "nullcount(noise)", "nulls"), ("keep", "bloomfilter(user)", "rules_out"),
-        ("keep", "geobox(gone)", "given"),
+        ("keep", "geobox(gone)", "unmeasured"),
     ]  # fmt: skip
 
 
@@ -214,21 +230,59 @@ def test_a_present_index_counts() -> None:
     assert short(found) == [("keep", "bloomfilter(user)", "rules_out"), ("none", "bloomfilter(order)", "budget")]
 
 
-def test_indexes_that_are_not_the_choice_s() -> None:
+def test_indexes_that_no_choice_has_made() -> None:
     """[REP-CH-5] Those with keys, parameters or expressions, those of other types, and those of a data system."""
     noise = column("noise", candidate("minmax", 10, {"equal": 0.01}))
-    given = [
-        IndexDefinition("minmax", ("noise",), key_label="k"),
-        IndexDefinition("valuelist", ("noise",), (("io.xskipper.index.valuelist.maxvalues", "3"),)),
-        IndexDefinition("gaplist", ("noise",)),
+    given = PresentIndex(IndexDefinition("minmax", ("noise",)), 9, is_of_choice=False)
+    assert short(list(Chooser((noise,), _NOTHING, FILES, 16, 10**6, [given]).choices())) == [
+        ("keep", "minmax(noise)", "given")
     ]
-    for each in given:
-        assert short(list(Chooser((noise,), Workload(), FILES, 16, 10**6, {each.key: (each, 9)}).choices())) == [
-            ("keep", str(each), "given")
-        ]
-    plain = IndexDefinition("minmax", ("noise",))
-    fixed = Chooser((noise,), Workload(), FILES, 16, 10**6, {plain.key: (plain, 9)}, is_fixed=True)
-    assert short(list(fixed.choices())) == [("keep", "minmax(noise)", "given")]
+
+
+def test_what_is_not_measured_stays() -> None:
+    """[REP-CH-5] Unknown bounds and filters, lists that are too long, columns that the choice has left out."""
+    some = column("a", candidate("minmax", 10), candidate("bloomfilter", 9), candidate("tokenbloom", 9))
+    found = choose(some, ordered("ts"), present="minmax(a) bloomfilter(a) tokenbloom(a) valuelist(a) minmax(gone)")
+    assert {each.subject: (each.action, each.reason) for each in found if each.action != "add"} == {
+        f"{name}(a)": ("keep", "unmeasured") for name in ("minmax", "bloomfilter", "tokenbloom", "valuelist")
+    } | {"minmax(gone)": ("keep", "unmeasured")}
+
+
+def test_conditions_of_other_kinds_tell_nothing() -> None:
+    """Elements of arrays, conditions in an OR, and !=: an index is judged by its values, and saves nothing known."""
+    asked = workload(("ts", ("other",)), ("tags", ("other",)))
+    tags = column("tags", candidate("minmax", 10, {"equal": 0.5}))
+    found = choose(ordered("ts"), tags, present="minmax(tags)", asked=asked)
+    assert short(found) == [("keep", "minmax(tags)", "rules_out"), ("add", "minmax(ts)", "rules_out")]
+    assert [(each.scans, each.saved_bytes, each.saved_share) for each in found] == [(10, None, None)] * 2
+
+
+def test_one_recorded_query_is_a_query() -> None:
+    """[REP-CH-5] A column with one or two recorded scans keeps its index, and gets no new one."""
+    asked = workload(("ts", ("above",)), scans=20)
+    few = workload(("user", ("equal",)), scans=1)
+    both = Workload(21, {**asked.uses, **few.uses}, is_complete=True)
+    (user, *_) = choose(keys("user"), ordered("ts"), present="bloomfilter(user)", asked=both)
+    assert (user.action, user.reason) == ("keep", "rules_out")
+    assert ("none", "user", "not_queried") in short(choose(keys("user"), ordered("ts"), asked=both))
+
+
+def test_a_second_choice_changes_nothing() -> None:
+    """[REP-CH-5] Of a dataset whose files no index tells apart, also with NULLs; of few files, by columns."""
+    noise = column("noise", candidate("minmax", 10, {"equal": 0.01}), candidate("nullcount", 1), has_nulls=True)
+    first = [each.subject for each in choose(noise) if each.action == "add"]
+    assert first == ["minmax(noise)", "nullcount(noise)"]
+    again = choose(noise, present=" ".join(first))
+    assert short(again) == [("keep", "minmax(noise)", "last"), ("keep", "nullcount(noise)", "nulls")]
+    many = [ordered(f"c{i}") for i in range(40)]
+    first = [each.subject for each in choose(*many, sample=3) if each.action == "add"]
+    assert {each.action for each in choose(*many, sample=3, present=" ".join(first))} == {"keep", "none"}
+
+
+def test_texts_of_words_alone_get_bounds() -> None:
+    """[REP-CH-4] As a last resort."""
+    text = column("msg", candidate("minmax", 10), has_words=True)
+    assert short(choose(text)) == [("add", "minmax(msg)", "aggregates")]
 
 
 def test_a_column_with_an_encrypted_index_gets_no_other() -> None:

@@ -62,7 +62,7 @@ def _of_indexes(root: str, name: str) -> list[Any]:
     choice = IndexChoice(
         root, 1200, 7_000_000, 16, 35_000, 12,
         (
-            ColumnChoice("add", name, "rules_out", 0.9, 12, 7e9, 70_000, 1.25, 3.0, 0.05),
+            ColumnChoice("add", name, "rules_out", 0.9, 12, 7e9, 0.9, 70_000, 1.25, 3.0, 0.05),
             ColumnChoice("remove", name, "not_queried"), ColumnChoice("none", name, "budget", cost_bytes=70_000),
         ),
         (MinMax("a"),), 3,

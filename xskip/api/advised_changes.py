@@ -60,7 +60,7 @@ def _made(index: IndexUpkeep, added: list[Index], removed: tuple[str, ...], *, h
     """Make the changes, and return the files that could not be read."""
     if added and removed and not has_key:
         engine = index._check_settings()
-        return Extension(engine, index._spark, index._reader, None, "raise").run(added, removed).failed
+        return Extension(engine, index._spark, index._reader, None, "raise").run(added, removed, "advise").failed
     # The removal of an encrypted index can change the key of the footers, which is a commit of its own.
     failed = index.add(added).failed if added else ()
     if removed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from xskip.api.arguments import check_choice, check_count, check_frame, check_texts
@@ -51,10 +51,13 @@ def cluster(
         One to eight columns, or fields of structs such as ``"position.lat"``, of numbers, texts, bytes, dates, times or
         booleans. Those with the most selective conditions first.
     partition_by : sequence of str
-        The columns of ``df.write.partitionBy``, which then needs no further sort. Files have rows of few directories.
+        The columns of ``df.write.partitionBy``: rows of one directory are together, and in the layout within it. Lay
+        out columns that follow the directories, such as a time in directories of days, alone or with ``"range"``:
+        they have few different places on a curve within one directory.
     files : int, optional
-        The number of files. None leaves the number to Spark: to ``spark.sql.shuffle.partitions``, and to adaptive
-        execution, which joins small ones.
+        The number of parts of the result, which are files without ``partition_by`` and without limits of their sizes.
+        Rows that are equal in all columns are in one part. None leaves the number to Spark: to
+        ``spark.sql.shuffle.partitions``, and to adaptive execution, which joins small parts.
     method : {"auto", "range", "hilbert"}
         ``"auto"`` takes ranges for one column, and the curve for several.
 
@@ -87,34 +90,45 @@ def cluster(
         raise ArgumentError(
             "the number of columns is not valid", found=f"by={list(by)!r}", expected=f"one to {_MAX_COLUMNS} columns"
         )
+    fold = _fold(df)
+    folded = [fold(each) for each in (*columns, *partitions)]
+    twice = next((each for each in folded if folded.count(each) > 1), None)
+    if twice is not None:
+        raise ArgumentError("a column is given twice", found=twice, hint="name each column once, in by or partition_by")
     if df.isStreaming:
         raise ArgumentError(
             "a stream has no order of all its rows", hint="call cluster() in foreachBatch, for each batch"
         )
-    is_on_curve = method == "hilbert" or (method == "auto" and len(columns) > 1)
-    return Clustering(columns, partitions, files, is_on_curve).of(df)
+    return Clustering(columns, partitions, files, method != "range" and len(columns) > 1).of(df)
 
 
 def _columns(name: str, df: DataFrame, given: Sequence[str]) -> list[str]:
     """Return columns after a check, in Spark's notation."""
     check_texts(name, given, "ts")
-    return [_column(name, df, each) for each in given]
+    for each in given:
+        _check_column(name, df, each)
+    return list(given)
 
 
-def _column(name: str, df: DataFrame, given: str) -> str:
+def _check_column(name: str, df: DataFrame, given: str) -> None:
+    fold = _fold(df)
     kind: Any = df.schema
     for part in split_path(given):
-        fields = {field.name.lower(): field for field in getattr(kind, "fields", ())}
-        if part.lower() not in fields:
+        fields = [each for each in getattr(kind, "fields", ()) if fold(each.name) == fold(part)]
+        if len(fields) != 1:
             known = [join_path((field.name,)) for field in df.schema.fields]
             raise ArgumentError(
-                "the DataFrame has no such column", where=name, found=given, expected=f"one of {', '.join(known)}",
-                hint=did_you_mean(given, known),
+                "the DataFrame has several such columns" if fields else "the DataFrame has no such column", where=name,
+                found=given, expected=f"one of {', '.join(known)}", hint=None if fields else did_you_mean(given, known),
             )  # fmt: skip
-        kind = fields[part.lower()].dataType
+        kind = fields[0].dataType
     if kind.typeName() not in _ORDERED:
         raise ArgumentError(
             "the column has a type without an order", where=f"{name}, column {given}", found=kind.simpleString(),
             expected="numbers, texts, bytes, dates, times or booleans",
         )  # fmt: skip
-    return given
+
+
+def _fold(df: DataFrame) -> Callable[[str], str]:
+    """Return the function under which names of columns are equal in a session."""
+    return str if df.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower

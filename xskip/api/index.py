@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from xskip.api.arguments import (
@@ -22,7 +23,7 @@ from xskip.api.arguments import (
     part_bytes_of,
 )
 from xskip.api.file_selection import select_files
-from xskip.api.index_choices import choose_indexes, indexes_to_ensure, revise
+from xskip.api.index_choices import Revision, choose_indexes, log_choice
 from xskip.api.inspect import IndexInspection
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.hints import Call, Method, Words
@@ -252,14 +253,17 @@ class SkippingIndex(IndexInspection):
         part_bytes = part_bytes_of(parts)
         engine, source = self._open()
         planned = None if wanted is None else plan(source, wanted)
-        with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
+        # create() replaces an index with a damaged record, but only a list tells what such an index had
+        with suppress(*(RecordDamagedError,) if planned is not None else ()):
             if self._is_made_by_writes(source, version):
                 return self.ensure(wanted, progress=progress, on_error=on_error, parts=parts).refreshed
-        choice = choose_indexes(engine, source, None) if planned is None else None
+        choice = choose_indexes(engine, source) if planned is None else None
         with Collected() as collected:
             update = Update(engine, self._spark, self._reader, progress, on_error, collected)
             chosen = planned if choice is None else plan(source, choice.indexes)
             result = update.new_build(source, chosen or (), version, part_bytes).run(None)
+        if choice is not None:
+            log_choice(choice)
         return replace(result, seconds=time.monotonic() - started, choice=choice)
 
     def _is_made_by_writes(self, source: Source, version: int) -> bool:
@@ -348,14 +352,15 @@ class SkippingIndex(IndexInspection):
         wanted = None if indexes is None else check_indexes(indexes)
         check_build(progress, on_error)
         check_flag("dry_run", dry_run)
-        part_bytes, choice = part_bytes_of(parts), None
-        if wanted is None:
-            wanted, choice = indexes_to_ensure(*self._open())
+        part_bytes, engine = part_bytes_of(parts), self._check_settings()
         update = Reconciliation(
-            self._check_settings(), self._spark, self._reader, progress, on_error, indexes=wanted,
-            part_bytes=part_bytes, dry_run=dry_run,
+            engine, self._spark, self._reader, progress, on_error, indexes=wanted, part_bytes=part_bytes,
+            dry_run=dry_run, choose=partial(choose_indexes, engine),
         )  # fmt: skip
-        return replace(update.run(), seconds=time.monotonic() - started, choice=choice)
+        result = update.run()
+        if result.choice is not None and not dry_run:
+            log_choice(result.choice)
+        return replace(result, seconds=time.monotonic() - started)
 
     def refresh(
         self,
@@ -387,8 +392,8 @@ class SkippingIndex(IndexInspection):
         auto : {"revise"}, optional
             ``"revise"`` chooses the indexes anew after the refresh, as :meth:`choose` does, and adds and removes
             indexes in a second commit. The result says what has changed, and why. Indexes that have ruled out files for
-            recorded queries stay, and so do those with a key, with parameters and on expressions. None leaves the
-            indexes as they are.
+            recorded queries stay, and so do those with a key, with parameters that no choice sets, and on expressions.
+            None leaves the indexes as they are.
 
         Returns
         -------
@@ -415,7 +420,7 @@ class SkippingIndex(IndexInspection):
         engine = self._check_settings()
         result = Refresh(engine, self._spark, self._reader, progress, on_error, recheck=found).run()
         result = replace(result, seconds=time.monotonic() - started)
-        return revise(self, result) if auto == "revise" else result
+        return Revision(self, progress, on_error).run(result) if auto == "revise" else result
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
         """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.

@@ -1,24 +1,20 @@
-"""The indexes of operations without a list of them: the present ones, those of before, or a choice of xskip."""
+"""Choices of indexes by what the queries of the session have asked, and the revision of a choice."""
 
 from __future__ import annotations
 
 import logging
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.api.query_history import history_of_session
-from xskip.errors import RecordDamagedError, XskipError
-from xskip.indexes import index_of
+from xskip.errors import IndexDefinitionError, IndexExistsError
 from xskip.indexing.additional_indexes import Extension
-from xskip.indexing.adoption import Adoption
 from xskip.indexing.choice import ChoiceRun
-from xskip.indexing.source import new_write_options, require_collected, unregistered_types
+from xskip.indexing.source import require_collected
 from xskip.metadata.table import index_text
 from xskip.metadatastore.definition_copy import find_copy
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.operations import RefreshResult
 from xskip.results.workload import Workload
 from xskip.settings import HISTORY
@@ -27,75 +23,62 @@ from xskip.standalone.query_history import workload_in_history
 
 if TYPE_CHECKING:
     from xskip.api.upkeep import IndexUpkeep
-    from xskip.indexes import Index
+    from xskip.indexing.builder import OnError
+    from xskip.indexing.progress import ProgressOption
     from xskip.indexing.source import Source
-    from xskip.metadata.table import IndexDefinition
     from xskip.metadatastore.snapshot import Snapshot
     from xskip.results.index_choice import IndexChoice
     from xskip.spark.query.spark_engine import SparkEngine
 
-__all__ = ["choose_indexes", "indexes_to_ensure", "revise"]
+__all__ = ["Revision", "choose_indexes", "log_choice"]
 
 _log = logging.getLogger("xskip.builds")
 
 
-def choose_indexes(engine: SparkEngine, source: Source, snapshot: Snapshot | None) -> IndexChoice:
+def choose_indexes(engine: SparkEngine, source: Source, snapshot: Snapshot | None = None) -> IndexChoice:
     """Return the choice of indexes for a dataset; ``snapshot`` is that of its index, if it has one."""
-    choice = ChoiceRun(engine, source, _workload(engine, source), snapshot).run()
+    copy = find_copy(source.storage, source.location)
+    former = () if copy is None else copy.indexes
+    return ChoiceRun(engine, source, _workload(engine, source), snapshot, former).run()
+
+
+def log_choice(choice: IndexChoice) -> None:
+    """Log which indexes a dataset gets and loses, and why."""
     for each in choice:
         if each.action in ("add", "remove"):
-            _log.info("xskip chooses for %s to %s %s", source.root, each.action, each)
-    return choice
+            _log.info("xskip chooses for %s: %s %s", choice.dataset, each.action, each)
 
 
-def indexes_to_ensure(engine: SparkEngine, source: Source) -> tuple[tuple[Index, ...], IndexChoice | None]:
-    """Return the indexes that a dataset has or had, without a choice, or those of a choice."""
-    present = _present(engine, source)
-    if not present:
-        choice = choose_indexes(engine, source, None)
-        return choice.indexes, choice
-    return tuple(index for each in present if (index := index_of(each)) is not None), None
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision of the choice of indexes after a refresh."""
 
+    index: IndexUpkeep
+    progress: ProgressOption
+    on_error: OnError
 
-def _present(engine: SparkEngine, source: Source) -> tuple[IndexDefinition, ...]:
-    """Return the definitions of the present index, of the one before an overwrite, or of a former path; or none."""
-    with suppress(RecordDamagedError):
-        snapshot = open_snapshot(source.storage, source.directory)
-        if snapshot is not None:
-            return _registered(source, tuple(each for each, _ in snapshot.indexes))
-    copy = find_copy(source.storage, source.location)
-    if copy is not None:
-        return _registered(source, copy.indexes)
-    with suppress(XskipError):
-        limits = new_write_options(source.df.sparkSession, engine, CURRENT_VERSION)
-        former = Adoption(engine, source, None, limits).find(None)
-        return tuple(each for each, _ in former.snapshot.indexes)
-    return ()
+    def run(self, refreshed: RefreshResult) -> RefreshResult:
+        """Choose anew, and add and remove indexes in one commit; choose again if another writer changes them first."""
+        started = time.monotonic()
+        with suppress(IndexExistsError, IndexDefinitionError):
+            return self._attempt(refreshed, started)
+        return self._attempt(refreshed, started)
 
-
-def _registered(source: Source, definitions: tuple[IndexDefinition, ...]) -> tuple[IndexDefinition, ...]:
-    """Return definitions; raise an error if the type of one is not registered, because it would be removed."""
-    unknown = [str(each) for each in definitions if index_of(each) is None]
-    if unknown:
-        raise unregistered_types(source, unknown)
-    return definitions
-
-
-def revise(index: IndexUpkeep, refreshed: RefreshResult) -> RefreshResult:
-    """Revise the choice of indexes after a refresh, in a commit of its own if anything changes."""
-    started = time.monotonic()
-    engine, source = index._open()
-    choice = choose_indexes(engine, source, require_collected(source))
-    removed = tuple(each.subject for each in choice if each.action == "remove")
-    texts = {each.subject for each in choice if each.action == "add"}
-    added = [each for each in choice.indexes if index_text((each.name, tuple(each.columns))) in texts]
-    failed = refreshed.failed
-    if added:
-        extension = Extension(engine, index._spark, index._reader, None, "raise" if not failed else "skip")
-        failed = extension.run(added, removed).failed
-    elif removed:
-        index.remove(removed)
-    return replace(refreshed, choice=choice, failed=failed, seconds=refreshed.seconds + time.monotonic() - started)
+    def _attempt(self, refreshed: RefreshResult, started: float) -> RefreshResult:
+        index = self.index
+        engine, source = index._open()
+        choice = choose_indexes(engine, source, require_collected(source))
+        removed = tuple(each.subject for each in choice if each.action == "remove")
+        texts = {each.subject for each in choice if each.action == "add"}
+        added = [each for each in choice.indexes if index_text((each.name, tuple(each.columns))) in texts]
+        failed = refreshed.failed
+        if added:
+            extension = Extension(engine, index._spark, index._reader, self.progress, self.on_error)
+            failed = extension.run(added, removed, "revise").failed
+        elif removed:
+            index.remove(removed)
+        log_choice(choice)
+        return replace(refreshed, choice=choice, failed=failed, seconds=refreshed.seconds + time.monotonic() - started)
 
 
 def _workload(engine: SparkEngine, source: Source) -> Workload:

@@ -116,10 +116,11 @@ class IndexInspection(IndexUpkeep):
 
         xskip reads a sample of the files: bounds suit columns that order or cluster the files, lists of values columns
         with few values in each file, filters columns with many values, prefixes and words texts. An index is chosen if
-        it rules out at least a tenth of the files for a value of the column. With ten or more recorded scans, of the
-        query history of the session or of this process, columns in their conditions come first, and columns without
-        conditions get no filters. All indexes together keep to the budget ``spark.xskip.choice.budget``, 0.5 % of the
-        size of the data by default. ``spark.xskip.choice.files`` limits the sample, to 16 files by default.
+        it rules out at least a tenth of the files for a value of the column. With ten or more recorded scans, columns
+        in their conditions come first, and columns without conditions get no filters: the scans of the query history of
+        the session, or of this process, since the dataset has had an index. All indexes together keep to the budget
+        ``spark.xskip.choice.budget``, 0.5 % of the size of the data by default. ``spark.xskip.choice.files`` limits the
+        sample, to 16 files by default.
 
         With an index, the choice says what :meth:`refresh` with ``auto="revise"`` would add and remove.
 

@@ -72,7 +72,7 @@ def _ensure_file(arguments: argparse.Namespace) -> tuple[EnsureResult, ...]:
 
 def _refuse_other_flags(arguments: argparse.Namespace) -> None:
     """Raise an error for flags that would concern one dataset."""
-    given = [f"--{name}" for name in ("format", "option", "location", "at") if getattr(arguments, name)]
+    given = [f"--{name}" for name in ("format", "option", "location", "at", "auto") if getattr(arguments, name)]
     if given or any(getattr(arguments, name) for name in (*ONE_COLUMN, "index", "geobox", "formatted", *_OF_PATHS)):
         raise ArgumentError(
             "the file says what each dataset has", found=", ".join(given) or "an index in the command",

@@ -22,14 +22,14 @@ __all__ = ["Extension"]
 class Extension(Update):
     """An extension of one index by further indexes."""
 
-    def run(self, indexes: Sequence[Index], removed: Collection[str] = ()) -> RefreshResult:
+    def run(self, indexes: Sequence[Index], removed: Collection[str] = (), operation: str = "add") -> RefreshResult:
         """Add indexes, and repeat the attempt if another writer committed first.
 
         ``removed`` are the texts of indexes without a key to leave out; those that the dataset lacks do not count.
         """
-        return self.repeat(partial(self._attempt, indexes, frozenset(removed)))
+        return self.repeat(partial(self._attempt, indexes, frozenset(removed), operation))
 
-    def _attempt(self, indexes: Sequence[Index], removed: frozenset[str]) -> RefreshResult:
+    def _attempt(self, indexes: Sequence[Index], removed: frozenset[str], operation: str) -> RefreshResult:
         source = open_source(self.spark, self.engine, self.reader)
         snapshot = require_collected(source)
         build = self.build_on(source, snapshot, DefinitionBuild)
@@ -49,4 +49,4 @@ class Extension(Update):
         if any(each.definition.key_label for each in added):
             check_keys(write_options, added)
         changed = replace(build, planned=planned, write_options=write_options, added=added, removed=left_out)
-        return replace(changed, operation="advise" if removed else "add").run(snapshot)
+        return replace(changed, operation=operation).run(snapshot)

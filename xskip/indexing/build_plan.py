@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xskip.clauses.user_classes import method_errors
 from xskip.column_paths import columns_in, join_path, split_path
 from xskip.errors import IndexDefinitionError, did_you_mean
+from xskip.hints import Call, Words
 from xskip.indexes import Formatted, Index, index_of
 from xskip.indexing.source import Source
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
@@ -23,7 +24,7 @@ from xskip.types.datatypes import Storage, from_json
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["check_options", "plan", "plan_existing"]
+__all__ = ["check_options", "plan", "plan_existing", "registered"]
 
 
 def plan(source: Source, indexes: Sequence[Index], known: Collection[IndexDefinition] = ()) -> tuple[PlannedIndex, ...]:
@@ -58,6 +59,18 @@ def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex
             raise IndexDefinitionError("the list of indexes contains the same index twice", found=str(each.definition))
         seen.add(each.definition.key)
     return tuple(planned)
+
+
+def registered(source: Source, definitions: Iterable[IndexDefinition]) -> list[Index]:
+    """Return the indexes of definitions; raise an error if the type of one is not registered."""
+    made = [(index_of(definition), definition) for definition in definitions]
+    unknown = [str(definition) for index, definition in made if index is None]
+    if unknown:
+        raise IndexDefinitionError(
+            "the index has an index type that is not registered", where=source.root, found=", ".join(unknown),
+            hint=Words("register the class, or {} with other indexes", Call("create", "[...]")),
+        )  # fmt: skip
+    return [index for index, _ in made if index is not None]
 
 
 def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:

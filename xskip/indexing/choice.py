@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,25 @@ from xskip.column_paths import join_path
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.indexes import BloomFilter, Index, MinMax, NullCount, Prefix, TokenBloom, ValueList, index_of
 from xskip.indexing.build_plan import check_options, plan
+from xskip.indexing.collection import chunks_of, collector_of
 from xskip.indexing.source import Source, check_reading
 from xskip.indexing.trial import Positions, collect_sample, spread
 from xskip.inspection.candidates import Candidate, Collected, MeasuredOperand, measured, texts_in
-from xskip.inspection.choice import Chooser, SampledColumn
+from xskip.inspection.choice import RATES, Chooser, PresentIndex, SampledColumn
 from xskip.inspection.description import cost_of
-from xskip.inspection.proposals import is_secret
-from xskip.metadata.table import IndexDefinition, IndexKey, index_text
+from xskip.inspection.proposals import definitions_of, is_secret
+from xskip.metadata.table import IndexDefinition, index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_choice import ColumnChoice, IndexChoice
 from xskip.results.workload import Workload
 from xskip.settings import CHOICE_BUDGET, CHOICE_FILES
 from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.part_layout import PartLayout
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType
 
 __all__ = ["ChoiceRun"]
@@ -59,35 +62,33 @@ class ChoiceRun:
     workload: Workload
     #: The present index; None without one.
     snapshot: Snapshot | None = None
+    #: The definitions of a former index, whose encrypted columns get no other index.
+    former: Sequence[IndexDefinition] = ()
 
     def run(self) -> IndexChoice:
         """Read the sample, and return the choice. Nothing is written."""
         check_options(self.source)
         if self.snapshot is not None:
             check_reading(self.source, self.snapshot)
-        names = self._names
-        columns = [self._column(name, found) for name, found in self._measures(names[:_MAX_COLUMNS]).items()]
+        measured_names = self._names[:_MAX_COLUMNS]
+        columns = [self._column(name, found) for name, found in self._measures(measured_names).items()]
         total = int(self._listed.sizes.sum())
-        budget = max(round(total * self._share), _LEAST_BUDGET)
-        chooser = Chooser(
-            columns,
-            self.workload,
-            len(self._listed),
-            len(self._chosen),
-            budget,
-            self._present,
-            self.source.claims is not None,
-        )
-        choices = chooser.choices()
+        budget = max(round(total * self.engine.settings.of(self._spark, CHOICE_BUDGET)), _LEAST_BUDGET)
+        files, sample = len(self._listed), len(self._chosen)
+        choices = Chooser(columns, self.workload, files, sample, budget, self._present).choices()
         if not any(each.is_chosen for each in choices):
             raise IndexDefinitionError(
                 "xskip finds no column to choose an index for", where=self.source.root,
                 expected="a column of numbers, times or texts", hint="pass the indexes, such as [NullCount('a')]",
             )  # fmt: skip
         return IndexChoice(
-            self.source.root, len(self._listed), total, len(self._chosen), budget, self.workload.scans, choices,
-            tuple(self._indexes(choices)), max(0, len(names) - _MAX_COLUMNS),
+            self.source.root, files, total, sample, budget, self.workload.scans, choices,
+            tuple(self._indexes(choices)), len(self._names) - len(measured_names),
         )  # fmt: skip
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self.source.df.sparkSession
 
     @cached_property
     def _listed(self) -> ListedFiles:
@@ -97,19 +98,26 @@ class ChoiceRun:
     def _chosen(self) -> Positions:
         """Return the positions of the sample's files in the listing."""
         files, sizes = len(self._listed), self._listed.sizes
-        most = self.engine.settings.of(self.source.df.sparkSession, CHOICE_FILES)
+        most = self.engine.settings.of(self._spark, CHOICE_FILES)
         by_bytes = max(_LEAST_FILES, int(_MAX_BYTES * files // max(int(sizes.sum()), 1)))
         return spread(files, min(most, by_bytes, max(_SMALL, files // 4)))
 
-    @property
-    def _share(self) -> float:
-        return self.engine.settings.of(self.source.df.sparkSession, CHOICE_BUDGET)
+    @cached_property
+    def _present(self) -> Sequence[PresentIndex]:
+        snapshot = self.snapshot
+        if snapshot is None:
+            return ()
+        is_own = self.source.claims is None  # a data system has indexes of its own
+        return [
+            PresentIndex(each, cost_of(snapshot, each.key)[0], is_own and _is_of_choice(each))
+            for each, _ in snapshot.indexes
+        ]
 
-    @property
-    def _present(self) -> dict[IndexKey, tuple[IndexDefinition, int | None]]:
-        if self.snapshot is None:
-            return {}
-        return {each.key: (each, cost_of(self.snapshot, each.key)[0]) for each, _ in self.snapshot.indexes}
+    @cached_property
+    def _secret(self) -> frozenset[str]:
+        """Return the columns that an encrypted index covers."""
+        definitions = [*self.former, *(definitions_of(self.snapshot) if self.snapshot is not None else ())]
+        return frozenset(name for name in self._names if is_secret((name, False), definitions))
 
     @cached_property
     def _names(self) -> list[str]:
@@ -122,19 +130,23 @@ class ChoiceRun:
 
     def _measures(self, names: Sequence[str]) -> dict[str, dict[str, Collected]]:
         """Return the statistics of the sample by columns and names of index types."""
-        found = self._collected({name: [MinMax(name), ValueList(name), NullCount(name)] for name in names})
+        # the statistics of secret columns are never collected: parts of them are written to a temporary folder
+        known = [name for name in names if name not in self._secret]
+        found = self._collected({name: [MinMax(name), ValueList(name), NullCount(name)] for name in known})
         further = {name: self._further(name, statistics) for name, statistics in found.items()}
         for name, statistics in self._collected(further).items():
             found[name] |= statistics
-        return found
+        return {name: found.get(name, {}) for name in names}
 
     def _further(self, name: str, statistics: Mapping[str, Collected]) -> list[Index]:
         """Return the indexes to measure for a column that has too many values for lists, or has texts."""
         column = self._column(name, statistics)
-        if "valuelist" not in statistics or Chooser((), self.workload, 0, 0, 0, {}).is_left_to_queries(column):
-            return []
-        some: list[Index] = [TokenBloom(name)] if column.has_words else []
-        return some if column.has_few_values else [*some, BloomFilter(name), Prefix(name)]
+        present = {each.definition.name for each in self._present if each.is_of_choice and each.column == name.lower()}
+        wanted = present.difference(statistics)
+        if "valuelist" in statistics and not Chooser((), self.workload, 0, 0, 0).is_left_to_queries(column):
+            wanted |= {"tokenbloom"} if column.has_words else set()
+            wanted |= set() if column.has_few_values else {"bloomfilter", "prefix"}
+        return [_MAKERS[kind](name) for kind in sorted(wanted)]
 
     def _collected(self, indexes: Mapping[str, Iterable[Index]]) -> dict[str, dict[str, Collected]]:
         planned = {name: list(self._planned(some)) for name, some in indexes.items()}
@@ -142,7 +154,11 @@ class ChoiceRun:
         if not wanted or not len(self._chosen):  # without files, the types alone decide
             nothing = Collected(pa.nulls(0), 0)
             return {name: {each.definition.name: nothing for each in some} for name, some in planned.items()}
-        found = collect_sample(self.engine, self.source, self._listed, self._chosen, wanted)
+        record = None if self.snapshot is None else self.snapshot.record
+        layout = PartLayout.of(None if record is None else record.part_bytes)
+        collector = replace(collector_of(self.engine, self.source, self._listed, wanted), layout=layout)
+        chunks = chunks_of(self.engine, self.source, self._listed, self._chosen)
+        found = collect_sample(collector, chunks, skips=True)
         return {
             name: {each.definition.name: found[each.definition.key] for each in some} for name, some in planned.items()
         }
@@ -156,22 +172,22 @@ class ChoiceRun:
                 continue
 
     def _column(self, name: str, statistics: Mapping[str, Collected]) -> SampledColumn:
+        if name in self._secret:
+            return SampledColumn(name, None, is_secret=True)
         if not len(self._chosen):
             candidates = tuple(Candidate(kind, {}, 0.0) for kind in statistics if kind == "minmax")
             return SampledColumn(name, MeasuredOperand(candidates))
-        nulls = statistics.get("nullcount")
-        secret = self.snapshot is not None and is_secret((name, False), self.snapshot)
-        others = {kind: each for kind, each in statistics.items() if kind != "nullcount"}
-        return SampledColumn(
-            name, measured(statistics, len(self._listed), BloomFilter("x").fpp) if others else None,
-            _values(statistics), nulls is not None and _has_nulls(nulls.values), _has_words(statistics), secret,
-        )  # fmt: skip
+        nulls, others = statistics.get("nullcount"), statistics.keys() - {"nullcount"}
+        has_files = any(len(each.values) for each in statistics.values())
+        operand = measured(statistics, len(self._listed), RATES[0]) if others and has_files else None
+        has_nulls = nulls is not None and bool(len(nulls.values)) and _has_nulls(nulls.values)
+        return SampledColumn(name, operand, _values(statistics), has_nulls, _has_words(statistics))
 
     # the indexes
 
     def _indexes(self, choices: Sequence[ColumnChoice]) -> Iterator[Index]:
         """Yield the chosen indexes; those of unknown index types, which stay, are left out."""
-        present = {str(definition): definition for definition, _ in self._present.values()}
+        present = {str(each.definition): each.definition for each in self._present}
         for choice in choices:
             if choice.action == "keep":
                 index = index_of(present[choice.subject])
@@ -187,6 +203,15 @@ class ChoiceRun:
                     index: Index = make(name) if choice.fpp is None else make(name, fpp=choice.fpp)
                     return index
         raise AssertionError(choice.subject)
+
+
+def _is_of_choice(definition: IndexDefinition) -> bool:
+    """Return whether a choice can have made an index: one on a column, without a key and with its parameters."""
+    make, index = _MAKERS.get(definition.name), index_of(definition)
+    if make is None or index is None or definition.expression is not None or definition.key_label is not None:
+        return False
+    rates = [make(*definition.columns, fpp=rate) for rate in RATES] if hasattr(index, "fpp") else []
+    return index in (make(*definition.columns), *rates)
 
 
 def _leaves(struct: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

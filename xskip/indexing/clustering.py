@@ -5,21 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xskip.column_paths import join_path
 from xskip.inspection.layouts import bits_of, on_curve
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 __all__ = ["Clustering"]
 
+#: The types of columns that tell rows with equal values of other columns apart, by their names in Spark.
+_HASHED = (
+    "binary", "boolean", "byte", "date", "decimal", "integer", "long", "short", "string", "timestamp", "timestamp_ntz",
+)  # fmt: skip
 #: The most rows whose values divide a column into buckets.
 _SAMPLE = 10_000
-_PLACE = "__xskip_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +43,16 @@ class Clustering:
         """Return the rows of a DataFrame in this layout."""
         from pyspark.sql import functions as F
 
-        before = [F.col(name) for name in self.partitions]
+        before, by = ([F.col(name) for name in names] for names in (self.partitions, self.by))
+        # Spark never divides rows of one key: those that differ in other columns have several keys
+        names = [join_path((each.name,)) for each in df.schema.fields if _has_hash(each.dataType)]
+        rest = F.xxhash64(F.lit(0), *map(F.col, names))
         if not self.is_on_curve:
-            columns = [*before, *(F.col(name) for name in self.by)]
-            return self._repartitioned(df, columns).sortWithinPartitions(*columns)
-        # rows of one place on the curve are in the order of the first column, and can be in several files
-        columns = [*before, F.col(_PLACE), F.col(self.by[0])]
-        marked = df.select("*", self._place(df).alias(_PLACE))
-        return self._repartitioned(marked, columns).sortWithinPartitions(*columns).drop(_PLACE)
+            return self._repartitioned(df, [*before, *by, rest]).sortWithinPartitions(*before, *by)
+        place = next(name for i in count() if (name := f"place_{i}") not in df.columns)
+        marked = df.select("*", self._place(df).alias(place))
+        order = [*before, F.col(place), by[0]]
+        return self._repartitioned(marked, [*order, rest]).sortWithinPartitions(*order).drop(place)
 
     def _repartitioned(self, df: DataFrame, columns: Sequence[Column]) -> DataFrame:
         return df.repartitionByRange(*columns) if self.files is None else df.repartitionByRange(self.files, *columns)
@@ -53,13 +61,13 @@ class Clustering:
         """Return the place on a curve through the buckets of all columns, from a table of all places."""
         from pyspark.sql import functions as F
 
-        bits, count = bits_of(len(self.by), self.files), len(self.by)
+        bits, columns = bits_of(len(self.by), self.files), len(self.by)
         keys = [_key(df, name) for name in self.by]
         position = F.lit(1)
         for i, (key, borders) in enumerate(zip(keys, _borders(df, keys, bits), strict=True)):
-            position = position + _bucket(key, borders, 1 << bits * (count - 1 - i))
-        buckets = np.arange(1 << bits * count)
-        points = [buckets >> bits * (count - 1 - i) & (1 << bits) - 1 for i in range(count)]
+            position = position + _bucket(key, borders, 1 << bits * (columns - 1 - i))
+        buckets = np.arange(1 << bits * columns)
+        points = [buckets >> bits * (columns - 1 - i) & (1 << bits) - 1 for i in range(columns)]
         table = F.from_json(F.lit(json.dumps(on_curve(points, bits).tolist())), "array<int>")
         return F.element_at(table, position)
 
@@ -99,3 +107,8 @@ def _bucket(key: Column, borders: Sequence[Any], factor: int) -> Column:
         return F.when(key < F.lit(borders[middle]), search(low, middle)).otherwise(search(middle + 1, high))
 
     return F.when(key.isNull(), F.lit(0)).otherwise(search(0, len(borders)))
+
+
+def _has_hash(kind: DataType) -> bool:
+    """Return whether Spark can hash the values of a type, without those whose hashes differ between equal values."""
+    return kind.typeName() in _HASHED

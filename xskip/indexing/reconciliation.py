@@ -15,21 +15,35 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from xskip.errors import IndexDroppedError, MetadataNotFoundError, RecordDamagedError, XskipError
+from xskip.errors import (
+    IndexDroppedError,
+    KeyNotAvailableError,
+    MetadataNotFoundError,
+    RecordDamagedError,
+    XskipError,
+)
 from xskip.indexes import Index
 from xskip.indexing.adoption import Adoption, FormerIndex
-from xskip.indexing.build_plan import plan
+from xskip.indexing.build_plan import plan, registered
 from xskip.indexing.builder import Build
 from xskip.indexing.commit_attempts import Collected
 from xskip.indexing.definition_build import DefinitionBuild, with_footer_key
 from xskip.indexing.indexed_listing import IndexedListing
-from xskip.indexing.source import Source, check_dataset, check_keys, new_write_options, reading_differences
+from xskip.indexing.source import (
+    Source,
+    check_dataset,
+    check_keys,
+    check_same_reading,
+    new_write_options,
+    reading_differences,
+)
 from xskip.indexing.update import Update
 from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.commit_records import list_records
-from xskip.metadatastore.definition_copy import find_copy
+from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
+from xskip.results.index_choice import IndexChoice
 from xskip.results.operations import EnsureResult, RefreshResult
 from xskip.spark.collect.planned_index import PlannedIndex
 
@@ -67,11 +81,13 @@ class _Difference:
 class Reconciliation(Update):
     """A reconciliation of one dataset with the requested indexes."""
 
-    indexes: Sequence[Index] = ()
+    #: None keeps the indexes that the dataset has or had, and lets ``choose`` choose them for any other dataset.
+    indexes: Sequence[Index] | None = ()
     #: The number of bytes of the parts that data files are divided into; 0 for none, None for that of the index.
     part_bytes: int | None = None
     #: Whether the reconciliation only returns what it would do.
     dry_run: bool = False
+    choose: Callable[[Source], IndexChoice] | None = None
 
     def run(self) -> EnsureResult:
         """Reconcile the dataset, and start over if another writer committed first or dropped the index."""
@@ -86,10 +102,10 @@ class Reconciliation(Update):
         """Prepare a build over the changed directories, or over the whole dataset if other indexes are requested."""
         source = self.open(found)
         snapshot = found.snapshot if found else self._present(source)
-        known = [definition for definition, _ in snapshot.indexes] if snapshot else []
-        requested = plan(source, self.indexes, known)
         if snapshot is None:
-            return self._prepared_first(source, requested)
+            return self._prepared_first(source)
+        known = [definition for definition, _ in snapshot.indexes]
+        requested = plan(source, registered(source, known) if self.indexes is None else self.indexes, known)
         check_dataset(snapshot, source.location)
         difference = _Difference.between(snapshot, requested)
         reread = (*reading_differences(source, snapshot), *self._part_differences(snapshot))
@@ -123,17 +139,34 @@ class Reconciliation(Update):
         return () if self.part_bytes in (None, present) else ("the parts of files get another size",)
 
     def _present(self, source: Source) -> Snapshot | None:
-        """Return the present snapshot; None if there is none, or if its record is damaged, which a build replaces."""
-        with suppress(RecordDamagedError):
+        """Return the present snapshot; None if there is none, or if its record is damaged, which a build replaces.
+
+        Without a list of indexes, a damaged record is an error, because it hides which indexes there were.
+        """
+        try:
             return open_snapshot(source.storage, source.directory)
+        except RecordDamagedError:
+            if self.indexes is None:
+                raise
         return None
 
-    def _prepared_first(self, source: Source, requested: tuple[PlannedIndex, ...]) -> Callable[[], EnsureResult]:
+    def _prepared_first(self, source: Source) -> Callable[[], EnsureResult]:
         """Prepare the first index of the dataset at its path."""
+        copy = find_copy(source.storage, source.location) if self.indexes is None else None
+        if copy is not None:
+            check_same_reading(source, copy.read_profile)
+            return partial(self._created, source, plan(source, registered(source, copy.indexes)), copy)
         former = self._former_index(source)
-        if former is None:
-            return partial(self._created, source, requested)
-        return partial(self._adopted, source, former, requested)
+        if former is not None:
+            known = [definition for definition, _ in former.snapshot.indexes]
+            wanted = registered(source, known) if self.indexes is None else self.indexes
+            return partial(self._adopted, source, former, plan(source, wanted, known))
+        if self.indexes is not None:
+            return partial(self._created, source, plan(source, self.indexes))
+        assert self.choose is not None
+        choice = self.choose(source)
+        planned = plan(source, choice.indexes)
+        return lambda: replace(self._created(source, planned), choice=choice)
 
     def _former_index(self, source: Source) -> FormerIndex | None:
         """Return the index of a former path of the dataset; None if there is none that can be adopted."""
@@ -144,6 +177,8 @@ class Reconciliation(Update):
         except MetadataNotFoundError:
             return None
         except XskipError as error:
+            if self.indexes is None and isinstance(error, KeyNotAvailableError):
+                raise  # other indexes would tell what this one hides
             _log.info("xskip builds a new index of %s, and adopts none of a former path: %s", source.root, error)
             return None
         return former if len(former.table) else None
@@ -159,8 +194,14 @@ class Reconciliation(Update):
         result = self._result(source, files, _Difference.between(former.snapshot, requested))
         return replace(result, former=former.root)
 
-    def _created(self, source: Source, requested: tuple[PlannedIndex, ...]) -> EnsureResult:
-        build = self.new_build(source, requested, CURRENT_VERSION, self.part_bytes)
+    def _created(
+        self, source: Source, requested: tuple[PlannedIndex, ...], copy: DefinitionCopy | None = None
+    ) -> EnsureResult:
+        """Create an index, with the form of the copy of a definition."""
+        version, part_bytes = CURRENT_VERSION, self.part_bytes
+        if copy is not None:
+            version, part_bytes = copy.version, copy.part_bytes if part_bytes is None else part_bytes
+        build = self.new_build(source, requested, version, part_bytes)
         build.dry_run = self.dry_run
         rebuilt = self._is_overwritten(source)
         result = self._result(source, build.run(None), _Difference(requested, (), ()))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from xskip.data_systems import system_of
 from xskip.errors import DatasetError, IndexDeletedError
 from xskip.hints import Argument, Words
-from xskip.indexes import index_of
-from xskip.indexing.build_plan import plan
+from xskip.indexing.build_plan import plan, registered
 from xskip.indexing.builder import Build
 from xskip.indexing.indexed_listing import IndexedListing, listing_from_index
 from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
@@ -21,7 +20,6 @@ from xskip.indexing.source import (
     check_same_reading,
     reading_differences,
     require_own_snapshot,
-    unregistered_types,
 )
 from xskip.indexing.update import Update
 from xskip.metadatastore.definition_copy import DefinitionCopy, find_copy
@@ -72,12 +70,8 @@ class Refresh(Update):
 
     def _rebuilt(self, source: Source, copy: DefinitionCopy) -> RefreshResult:
         """Build an index again that was deleted with its dataset."""
-        made = [(index_of(definition), definition) for definition in copy.indexes]
-        unknown = [str(definition) for index, definition in made if index is None]
-        if unknown:
-            raise unregistered_types(source, unknown)
         check_same_reading(source, copy.read_profile)
-        planned = plan(source, [index for index, _ in made if index is not None])
+        planned = plan(source, registered(source, copy.indexes))
         build = self.new_build(source, planned, copy.version, copy.part_bytes)
         return replace(build.run(None), rebuilt=True)
 

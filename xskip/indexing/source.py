@@ -247,14 +247,6 @@ def require_collected(source: Source) -> Snapshot:
     return snapshot
 
 
-def unregistered_types(source: Source, definitions: Sequence[str]) -> IndexDefinitionError:
-    """Return the error for definitions of an index whose types are not registered."""
-    return IndexDefinitionError(
-        "the index has an index type that is not registered", where=source.root, found=", ".join(definitions),
-        hint=Words("register the class, or {} with other indexes", Call("create", "[...]")),
-    )  # fmt: skip
-
-
 def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
     """Raise an error if a snapshot describes another dataset."""
     other = snapshot.of_another(location)

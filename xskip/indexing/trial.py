@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from xskip.metadatastore.temporary import temporary_folder
 from xskip.results.index_usage import KEYS, ConditionKind
 from xskip.spark.bridge.java_errors import translate_spark_errors
 from xskip.spark.collect.arrow_results import arrow_table
-from xskip.spark.collect.build_costs import BuildCosts
-from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.collector import Collector
+from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import ORDINAL
 from xskip.spark.query.spark_engine import SparkEngine
@@ -41,6 +41,7 @@ Positions = npt.NDArray[np.int64]
 _MAX_VALUES = 5_000_000
 #: The most rows that stand for all rows in layouts.
 _MAX_ROWS = 50_000
+_DIRECTORY = "__xskip_directory"
 #: A kind of conditions that an order helps.
 _RANGES: frozenset[ConditionKind] = frozenset(("above",))
 #: The needs of rewrites that bounds and numbers of NULLs answer for some files.
@@ -69,7 +70,11 @@ class TrialRun:
             return Trial(0)
         planned = {operand: self._planned(operand, kinds, len(chosen)) for operand, kinds in operands.items()}
         wanted = tuple(each for some in planned.values() for each in some)
-        found = collect_sample(self.engine, self.source, listed, chosen, wanted) if wanted else {}
+        found: dict[IndexKey, Collected] = {}
+        if wanted:
+            collector = collector_of(self.engine, self.source, listed, wanted)
+            chunks = chunks_of(self.engine, self.source, listed, chosen)
+            found = collect_sample(collector, chunks, skips=False)
         rows = self._rows(columns, chosen, len(listed))
         if not wanted and rows is None:
             return Trial(0)
@@ -77,7 +82,7 @@ class TrialRun:
         if rows is None:
             return Trial(len(chosen), measures)
         layouts = tuple(layouts_of(rows, len(listed)))
-        return Trial(len(chosen), measures, len(rows), rows.present(len(listed)), layouts)
+        return Trial(len(chosen), measures, len(rows), rows.present(len(listed)), layouts, self._partitions)
 
     def _rows(self, columns: Sequence[str], chosen: Positions, files: int) -> RowSample | None:
         """Return rows of files at random; None without columns that exist."""
@@ -90,9 +95,15 @@ class TrialRun:
         mask[chosen] = True
         what, where = "cannot read the rows of a trial", self.source.root
         with self.source.dataset.in_session(), translate_spark_errors(CollectError, what, where):
-            rows = self.source.dataset.subset(mask).select(ORDINAL, *(F.col(name).alias(name) for name in known))
+            rows = self.source.dataset.subset(mask)
+            directory = F.xxhash64(F.lit(0), *(F.col(f"`{name}`") for name in self._partitions)).alias(_DIRECTORY)
+            rows = rows.select(ORDINAL, directory, *(F.col(name).alias(name) for name in known))
             table = arrow_table(rows.orderBy(F.rand(0)).limit(_MAX_ROWS))
-        return RowSample.of(table, ORDINAL)
+        return RowSample.of(table, ORDINAL, _DIRECTORY)
+
+    @property
+    def _partitions(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.source.dataset.partition_schema())
 
     def _planned(self, operand: Operand, kinds: Collection[ConditionKind], files: int) -> list[PlannedIndex]:
         found: list[PlannedIndex] = []
@@ -140,15 +151,15 @@ def spread(count: int, most: int) -> Positions:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def collect_sample(
-    engine: SparkEngine, source: Source, listed: ListedFiles, chosen: Positions, wanted: tuple[PlannedIndex, ...]
-) -> dict[IndexKey, Collected]:
-    """Collect the statistics of some files, at positions in the listing, for indexes; write them nowhere."""
-    costs = BuildCosts()
-    collector = collector_of(engine, source, listed, wanted, costs)
-    tables = [collect(collector, chunk) for chunk in chunks_of(engine, source, listed, chosen)]
-    sizes = _sizes(tables)
-    return {key: Collected(_column(tables, key), size, costs.seconds.get(key)) for key, size in sizes.items()}
+def collect_sample(collector: Collector, chunks: Iterable[Positions], *, skips: bool) -> dict[IndexKey, Collected]:
+    """Collect the statistics of some files, in chunks of positions in the listing, and keep them nowhere.
+
+    Files that Spark cannot read raise a CollectError, or are left out if the call ``skips`` them.
+    """
+    unreadable: dict[str, str] | None = {} if skips else None
+    tables = [collect(collector, chunk, unreadable) for chunk in chunks]
+    costs = collector.costs.seconds
+    return {key: Collected(_column(tables, key), size, costs.get(key)) for key, size in _sizes(tables).items()}
 
 
 def _sizes(tables: Sequence[MetadataTable]) -> dict[IndexKey, int]:

@@ -89,6 +89,8 @@ class Trial:
     rows: int = 0
     present: Mapping[str, Shares] = field(default_factory=dict)
     layouts: tuple[MeasuredLayout, ...] = ()
+    #: The partition columns of the dataset.
+    partitions: tuple[str, ...] = ()
 
 
 def share_of(shares: Mapping[ConditionKind, float], kinds: tuple[ConditionKind, ...]) -> float:

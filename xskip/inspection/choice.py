@@ -25,7 +25,7 @@ from xskip.results.index_choice import ChoiceAction, ChoiceReason, ColumnChoice
 from xskip.results.index_usage import ConditionKind
 from xskip.results.workload import ColumnUses, Workload
 
-__all__ = ["Chooser", "SampledColumn"]
+__all__ = ["RATES", "Chooser", "PresentIndex", "SampledColumn"]
 
 #: With fewer recorded scans, columns without conditions count as much as those with conditions.
 _MIN_WORKLOAD = 10
@@ -40,10 +40,9 @@ _SHORT_LIST = 1000
 #: The mean number of values of lists that are taken without a measure, and of those of texts of words.
 _FEW_VALUES = 100
 #: The rates of false positives of filters, of which the first one that keeps to the budget is chosen.
-_RATES = (0.01, 0.05, 0.1, 0.25)
-#: The index types that the choice adds and removes.
-_TYPES = ("minmax", "valuelist", "prefix", "bloomfilter", "tokenbloom", "nullcount")
+RATES = (0.01, 0.05, 0.1, 0.25)
 _FILTERS = ("bloomfilter", "tokenbloom")
+_LARGE = (*_FILTERS, "prefix")
 #: The kinds of conditions by which an index type is judged without queries.
 _JUDGED: Mapping[str, tuple[ConditionKind, ...]] = {
     "minmax": ("equal",), "valuelist": ("equal",), "prefix": ("prefix",), "bloomfilter": ("equal",),
@@ -74,6 +73,22 @@ class SampledColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class PresentIndex:
+    """An index that the dataset has."""
+
+    definition: IndexDefinition
+    #: None if it is not known.
+    bytes: int | None = None
+    #: Whether a choice can have made the index, so that another one can remove it.
+    is_of_choice: bool = True
+
+    @property
+    def column(self) -> str:
+        """Return the first column in lower case."""
+        return self.definition.columns[0].lower()
+
+
+@dataclass(frozen=True, slots=True)
 class _Option:
     """An index that the dataset could get."""
 
@@ -101,59 +116,55 @@ class Chooser:
     sample: int
     #: The most bytes of metadata.
     budget: int
-    #: The definitions of the present indexes with their sizes, if they are known.
-    present: Mapping[IndexKey, tuple[IndexDefinition, int | None]]
-    #: Whether the present indexes are not the choice's to remove.
-    is_fixed: bool = False
+    present: Sequence[PresentIndex] = ()
 
     def choices(self) -> tuple[ColumnChoice, ...]:
         """Return the choice for each index and for each column without one."""
-        staying = [self._staying(*each) for each in self.present.values()]
-        spent = sum(each.cost_bytes or 0 for each in staying if each.is_chosen)
-        kept = {key for key, each in zip(self.present, staying, strict=True) if each.is_chosen}
+        staying = [self._staying(each) for each in self.present]
+        kept = [index for index, choice in zip(self.present, staying, strict=True) if choice.is_chosen]
+        spent = sum(each.bytes or 0 for each in kept)
         added = self._added(kept, spent) if self.sample >= _MIN_FILES else self._unmeasured(kept)
-        if not added and not kept:
-            added = self._for_aggregates()
-        with_index = {key[1][0].lower() for key in (*kept, *added)}
+        if not any(each.is_chosen for each in added.values()) and all(_is_of_nulls(each) for each in kept):
+            # one index that rules out nothing is better than none
+            staying = [each if each.is_chosen else replace(each, action="keep", reason="last") for each in staying]
+            kept = list(self.present)
+            added |= {} if kept else self._for_aggregates()
+        chosen = {key[1][0].lower() for key, each in added.items() if each.is_chosen}
+        with_index = chosen | {each.column for each in kept}
+        named = with_index | {key[1][0].lower() for key in added}
         nulls = self._null_counts(with_index, kept)
-        without = [self._without(each) for each in self.columns if each.name.lower() not in with_index]
+        without = [self._without(each) for each in self.columns if each.name.lower() not in named]
         return (*staying, *added.values(), *nulls, *without)
 
     # what stays
 
-    def _staying(self, definition: IndexDefinition, size: int | None) -> ColumnChoice:
+    def _staying(self, index: PresentIndex) -> ColumnChoice:
         """Return whether a present index stays, or is removed."""
-        text = str(definition)
-        column = next((each for each in self.columns if (each.name.lower(),) == _folded(definition.columns)), None)
-        is_given = (
-            self.is_fixed
-            or definition.key_label is not None
-            or definition.expression is not None
-            or _has_params(definition)
-        )
-        if column is None or is_given or definition.name not in _TYPES:
-            return ColumnChoice("keep", text, "given", cost_bytes=size)
+        text, name, size = str(index.definition), index.definition.name, index.bytes
+        column = next((each for each in self.columns if each.name.lower() == index.column), None)
+        if column is None or not index.is_of_choice:
+            return ColumnChoice("keep", text, "given" if not index.is_of_choice else "unmeasured", cost_bytes=size)
         if text in self.workload.useful:
             return ColumnChoice("keep", text, "useful", scans=self._scans(column), cost_bytes=size)
-        if definition.name == "nullcount":
+        if name == "nullcount":
             return ColumnChoice("keep", text, "nulls", cost_bytes=size)
-        candidate = _candidate(column, definition.name)
-        if definition.name in (*_FILTERS, "prefix") and self.is_left_to_queries(column):
-            action: ChoiceAction = "remove" if self.workload.is_of_history else "keep"
-            return ColumnChoice(action, text, "not_queried", cost_bytes=size)
+        candidate = _candidate(column, name)
         if self.sample < _MIN_FILES:
             return replace(self._choice(column, candidate, text, "few_files"), action="keep", cost_bytes=size)
-        share, judged = (
-            (0.0, 0.0) if candidate is None else (self._worth(column, candidate), _judged(column, candidate))
-        )
-        if share >= _STAYS or (judged >= _STAYS and not self.workload.is_of_history):
+        if name in _LARGE and self._has_workload and not self._uses(column):
+            action: ChoiceAction = "remove" if self.workload.is_complete else "keep"
+            return ColumnChoice(action, text, "not_queried", cost_bytes=size)
+        if candidate is None or not _is_measured(column, candidate):
+            return ColumnChoice("keep", text, "unmeasured", cost_bytes=size)
+        share, judged = self._worth(column, candidate), _judged(column, candidate)
+        if share >= _STAYS or (judged >= _STAYS and not self.workload.is_complete):
             return replace(self._choice(column, candidate, text, "rules_out"), action="keep", cost_bytes=size)
         reason: ChoiceReason = "alike" if judged < _STAYS else "not_answered"
         return ColumnChoice("remove", text, reason, judged, self._scans(column), cost_bytes=size)
 
     # what is added
 
-    def _added(self, kept: set[IndexKey], spent: int) -> dict[IndexKey, ColumnChoice]:
+    def _added(self, kept: Sequence[PresentIndex], spent: int) -> dict[IndexKey, ColumnChoice]:
         """Return the indexes that are added within the budget, those first that rule out most for their size."""
         options = [option for column in self.columns for option in self._options(column, kept)]
         options.sort(key=lambda each: (each.tier, -each.gain / max(each.candidate.bytes_per_file, 1.0)))
@@ -169,11 +180,11 @@ class Chooser:
                 spent += self._cost(chosen)
         return added
 
-    def _options(self, column: SampledColumn, kept: set[IndexKey]) -> Iterator[_Option]:
+    def _options(self, column: SampledColumn, kept: Sequence[PresentIndex]) -> Iterator[_Option]:
         """Yield the indexes of a column that rule out enough: bounds, words, and the best one for single values."""
         if column.measured is None or column.is_secret:
             return
-        on_column = [name for name, columns in kept if _folded(columns) == (column.name.lower(),)]
+        on_column = [each.definition.name for each in kept if each.column == column.name.lower()]
         others = (each for each in column.measured.candidates if each.index_type in on_column)
         best = max((self._worth(column, each) for each in others), default=0.0)
         words = _candidate(column, "tokenbloom")
@@ -214,36 +225,40 @@ class Chooser:
     def _tier(self, column: SampledColumn) -> int:
         return 1 if self._scans(column) else 2
 
-    def _unmeasured(self, kept: set[IndexKey]) -> dict[IndexKey, ColumnChoice]:
+    def _unmeasured(self, kept: Sequence[PresentIndex]) -> dict[IndexKey, ColumnChoice]:
         """Return the indexes for a dataset of too few files to measure: bounds, and short lists."""
         added: dict[IndexKey, ColumnChoice] = {}
+        columns = {each.column for each in kept}
         for column in self.columns:
-            if column.is_secret or column.has_words:
+            is_new = column.name.lower() not in columns
+            if column.is_secret or column.has_words or (is_new and len(columns) >= _MAX_UNMEASURED):
                 continue
             is_short = column.values is not None and column.values <= _FEW_VALUES
             for name in ("minmax", "valuelist") if is_short else ("minmax",):
-                found, key = _candidate(column, name), (name, (column.name,))
-                if found is not None and not any(_is_same(key, each) for each in kept):
+                found = _candidate(column, name)
+                if found is not None and not _has(kept, name, column):
+                    key = name, (column.name,)
                     added[key] = self._choice(column, found, index_text(key), "few_files")
-        return dict(list(added.items())[:_MAX_UNMEASURED])
+                    columns.add(column.name.lower())
+        return added
 
     def _for_aggregates(self) -> dict[IndexKey, ColumnChoice]:
-        """Return bounds of some columns, for a dataset whose files no index tells apart."""
+        """Return bounds of some columns, for a dataset whose files no index tells apart; of texts as a last resort."""
         added: dict[IndexKey, ColumnChoice] = {}
-        for column in self.columns:
+        for column in sorted(self.columns, key=lambda each: each.has_words)[:_MAX_UNMEASURED]:
             found, key = _candidate(column, "minmax"), ("minmax", (column.name,))
-            if found is not None and not column.is_secret and not column.has_words:
+            if found is not None and not column.is_secret and not (column.has_words and added):
                 added[key] = replace(self._choice(column, found, index_text(key), "aggregates"), share=None)
-        return dict(list(added.items())[:_MAX_UNMEASURED])
+        return added
 
-    def _null_counts(self, with_index: set[str], kept: set[IndexKey]) -> Iterator[ColumnChoice]:
+    def _null_counts(self, with_index: set[str], kept: Sequence[PresentIndex]) -> Iterator[ColumnChoice]:
         """Yield numbers of NULLs for the columns with NULLs that have an index, or whose NULLs queries asked for."""
         for column in self.columns:
-            key = "nullcount", (column.name,)
             kinds = {kind for each in self._uses(column) for kind in each}
             is_wanted = column.name.lower() in with_index or not kinds.isdisjoint(("null", "count"))
-            if is_wanted and column.has_nulls and not column.is_secret and not any(_is_same(key, k) for k in kept):
-                yield self._choice(column, _candidate(column, "nullcount"), index_text(key), "nulls")
+            if is_wanted and column.has_nulls and not column.is_secret and not _has(kept, "nullcount", column):
+                text = index_text(("nullcount", (column.name,)))
+                yield self._choice(column, _candidate(column, "nullcount"), text, "nulls")
 
     def _without(self, column: SampledColumn) -> ColumnChoice:
         """Return why a column has no index."""
@@ -269,30 +284,32 @@ class Chooser:
         if candidate is None:
             return ColumnChoice("add", text, reason)
         kinds, seconds = _JUDGED.get(candidate.index_type, ()), candidate.seconds_per_file
-        values = column.values if candidate.index_type in ("valuelist", "prefix") else None
-        saved = self._saved(column, candidate) if self._scans(column) else None
+        values = column.values if candidate.index_type == "valuelist" else None
+        read, saved = self._bytes(column, candidate)
         return ColumnChoice(
-            "add", text, reason, _judged(column, candidate) if kinds else None, self._scans(column), saved,
-            round(candidate.bytes_per_file * self.files), None if seconds is None else seconds * self.files, values,
+            "add", text, reason, _judged(column, candidate) if kinds else None, self._scans(column),
+            saved if read else None, saved / read if read else None, round(candidate.bytes_per_file * self.files),
+            None if seconds is None else seconds * self.files, values,
         )  # fmt: skip
 
     def _worth(self, column: SampledColumn, candidate: Candidate) -> float:
         """Return the share of the bytes of recorded scans, or of the files, that an index rules out."""
-        read = sum(use.kept_bytes for use in self._uses(column).values())
-        if self._scans(column) and read:
-            return self._saved(column, candidate) / read
-        return _judged(column, candidate)
+        read, saved = self._bytes(column, candidate)
+        return saved / read if read else _judged(column, candidate)
 
-    def _saved(self, column: SampledColumn, candidate: Candidate) -> float:
-        """Return the bytes that recorded scans would not have read with an index alone."""
-        shares = dict(candidate.shares)
-        if "words" in shares:  # the records do not tell which of the other conditions need whole words
-            shares["other"] = shares["words"]
+    def _bytes(self, column: SampledColumn, candidate: Candidate) -> tuple[float, float]:
+        """Return the bytes of recorded scans, and those that an index alone would have saved; 0 if it is not known.
+
+        The records do not tell which conditions of other kinds an index answers, such as those that need words.
+        """
+        uses = {kinds: use for kinds, use in self._uses(column).items() if kinds != ("other",)}
+        if not self._scans(column) or candidate.index_type in ("tokenbloom", "nullcount"):
+            return 0.0, 0.0
         saved = 0.0
-        for kinds, use in self._uses(column).items():
+        for kinds, use in uses.items():
             unread = unread_share(kinds, column.measured) if candidate.index_type == "minmax" else None
-            saved += use.kept_bytes * max(share_of(shares, kinds), unread or 0.0)
-        return saved
+            saved += use.kept_bytes * max(share_of(candidate.shares, kinds), unread or 0.0)
+        return float(sum(use.kept_bytes for use in uses.values())), saved
 
     def _uses(self, column: SampledColumn) -> ColumnUses:
         return self.workload.uses.get(column.name.lower(), {})
@@ -310,9 +327,9 @@ def _sizes(option: _Option) -> Iterator[_Option]:
     """Yield an index with its parameters, and filters with more false positives, which are smaller."""
     yield option
     if option.candidate.index_type in _FILTERS:
-        for rate in _RATES[1:]:
+        for rate in RATES[1:]:
             # a filter of a set has -log(rate) / log(2)^2 bits per value
-            size = option.candidate.bytes_per_file * math.log(rate) / math.log(_RATES[0])
+            size = option.candidate.bytes_per_file * math.log(rate) / math.log(RATES[0])
             shares = {kind: share * (1 - rate) for kind, share in option.candidate.shares.items()}
             yield replace(option, fpp=rate, candidate=replace(option.candidate, bytes_per_file=size, shares=shares))
 
@@ -329,14 +346,17 @@ def _judged(column: SampledColumn, candidate: Candidate) -> float:
     return share_of(candidate.shares, _JUDGED.get(candidate.index_type, ()))
 
 
-def _folded(columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(column.lower() for column in columns)
+def _is_measured(column: SampledColumn, candidate: Candidate) -> bool:
+    """Return whether the sample tells what an index rules out."""
+    if candidate.index_type == "minmax":
+        measured = column.measured
+        return measured is not None and (measured.bounds is not None or measured.for_values is not None)
+    return candidate.index_type not in _FILTERS or bool(candidate.shares)
 
 
-def _is_same(key: IndexKey, other: IndexKey) -> bool:
-    return (key[0], _folded(key[1])) == (other[0], _folded(other[1]))
+def _is_of_nulls(index: PresentIndex) -> bool:
+    return index.definition.name == "nullcount"
 
 
-def _has_params(definition: IndexDefinition) -> bool:
-    """Return whether a definition has parameters that the choice does not set."""
-    return any(not name.endswith(".fpp") and not name.endswith(".length") for name, _ in definition.params)
+def _has(indexes: Sequence[PresentIndex], name: str, column: SampledColumn) -> bool:
+    return any((each.definition.name, each.column) == (name, column.name.lower()) for each in indexes)

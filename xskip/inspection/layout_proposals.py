@@ -40,38 +40,53 @@ class LayoutProposals:
 
     def _layout(self, layout: MeasuredLayout, added: Sequence[Advice]) -> Advice | None:
         proposals = self.others
-        saved = sum(self._saved(column, shares) for column, shares in layout.shares.items())
-        saved -= proposals.lost_in_order([(column, False) for column in layout.shares], added)
+        effects = {column: self._effect(column, shares) for column, shares in layout.shares.items()}
         total = sum(map(self._uses, layout.columns), start=ConditionUsage())
-        if total.scans < MIN_SCANS or saved < WORTH * total.kept_bytes:
+        if total.scans < MIN_SCANS or not total.kept_bytes:
             return None
-        mean = proposals.all_bytes / max(proposals.snapshot.rows, 1)
+        # a scan with conditions on several columns counts for each of them, and reads its files once
+        part = min(1.0, proposals.usage.scans / total.scans)
+        saved = part * sum(saved for saved, _ in effects.values())
+        saved -= proposals.lost_in_order([(column, False) for column in layout.shares], added)
+        read, scans = total.kept_bytes * part, min(total.scans, proposals.usage.scans)
+        if saved < WORTH * read:
+            return None
+        mean = proposals.all_bytes / proposals.snapshot.rows
         lacking = [each for each in layout.columns if proposals.bounds((each, False)) is None]
-        files = tuple(max(count, 0.0) / proposals.days / mean for count in (total.kept_bytes, total.kept_bytes - saved))
-        figures = LayoutFigures(total.scans, (files[0], files[1]), self.trial.rows, saved / proposals.days)
+        then = part * sum(effects[column][1] for column in layout.columns)
+        files = read / proposals.days / mean, then / proposals.days / mean
+        figures = LayoutFigures(scans, files, self.trial.rows, saved / proposals.days, self._call(layout))
         text = layout_of_data(layout.columns, lacking, figures, proposals.usage)
         return Advice(
-            "order", ", ".join(layout.columns), text, None, False, total.scans, saved / total.kept_bytes, saved,
+            "order", ", ".join(layout.columns), text, None, False, scans, saved / read, saved,
             proposals.per_day(saved), columns=layout.columns,
         )  # fmt: skip
+
+    def _call(self, layout: MeasuredLayout) -> str:
+        partitions = f", partition_by={list(self.trial.partitions)!r}" if self.trial.partitions else ""
+        return f"xskip.cluster(df, by={list(layout.columns)!r}{partitions}, files={self.others.snapshot.rows})"
 
     def _uses(self, column: str) -> ConditionUsage:
         """Return the scans with conditions on a column that a layout helps."""
         uses = (self.others.ordered_uses((column, False), is_answered=each) for each in (True, False))
         return sum((use for each in uses for use in each.values()), start=ConditionUsage())
 
-    def _saved(self, column: str, then: Shares) -> float:
-        """Return the bytes that scans with conditions on a column save if bounds rule out some shares of the files."""
+    def _effect(self, column: str, then: Shares) -> tuple[float, float]:
+        """Return the bytes that scans with conditions on a column save if bounds rule out some shares of the files.
+
+        The second number is that of the bytes that they then read.
+        """
         operand, present = (column, False), self._present(column)
-        gain = loss = 0.0
+        gain = loss = read = 0.0
         for is_answered in (True, False):
             for kinds, use in self.others.ordered_uses(operand, is_answered=is_answered).items():
                 rules_out = max(share_of(then, kinds), share_of(present.others, kinds))
                 in_use = share_of(present.in_use, kinds) if is_answered else 0.0
+                read += use.kept_bytes * (1 - rules_out) / (1 - in_use) if in_use < 1 else use.kept_bytes
                 gain += self.others.gain(operand, use, (in_use, share_of(present.best, kinds), rules_out))
                 if rules_out < in_use < 1:
                     loss += use.kept_bytes * (in_use - rules_out) / (1 - in_use)
-        return gain - min(loss, self._ruled_out(column))
+        return gain - min(loss, self._ruled_out(column)), read
 
     def _ruled_out(self, column: str) -> float:
         """Return the bytes that the indexes on a column have ruled out, which no layout loses more of."""

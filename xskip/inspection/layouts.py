@@ -85,13 +85,18 @@ class RowSample:
     ranks: Mapping[str, Integers]
     #: The number of the file of each row.
     files: Integers
+    #: The number of the directory of each row, which no layout changes.
+    directories: Integers
 
     @staticmethod
-    def of(table: pa.Table, files: str) -> RowSample:
-        """Return the sample of a table with the numbers of the files in a column."""
-        columns = [name for name in table.column_names if name != files]
+    def of(table: pa.Table, files: str, directories: str | None = None) -> RowSample:
+        """Return the sample of a table with the numbers of the files, and of the directories, in columns."""
+        columns = [name for name in table.column_names if name not in (files, directories)]
         numbers = table[files].to_numpy().astype(np.int64)
-        return RowSample({name: _ranks(table[name].combine_chunks()) for name in columns}, numbers)
+        groups = np.zeros_like(numbers)
+        if directories is not None:
+            groups = np.unique(table[directories].to_numpy(), return_inverse=True)[1].astype(np.int64)
+        return RowSample({name: _ranks(table[name].combine_chunks()) for name in columns}, numbers, groups)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -106,10 +111,12 @@ class RowSample:
 
     def layout(self, columns: Sequence[str], files: int) -> MeasuredLayout:
         """Return the layout by columns, in a number of files of the same size."""
-        order = np.argsort(self._keys(columns, files), kind="stable")
+        order = np.lexsort((self._keys(columns, files), self.directories))
         parts = max(1, min(files, len(self) // _ROWS_PER_FILE))
         numbers = np.empty(len(self), np.int64)
         numbers[order] = np.arange(len(self)) * parts // max(len(self), 1)
+        # a part of several directories is a file in each of them
+        numbers = numbers * (int(self.directories.max(initial=0)) + 1) + self.directories
         return MeasuredLayout(tuple(columns), {name: _ruled_out(ranks, numbers) for name, ranks in self.ranks.items()})
 
     def _keys(self, columns: Sequence[str], files: int) -> Integers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from xskip.inspection.bound_spread import RuledOut
 from xskip.inspection.candidates import Candidate, Operand, Trial, share_of, spread_of
-from xskip.metadata.table import index_text
+from xskip.metadata.table import IndexDefinition, index_text
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice
 from xskip.results.advice_texts import OperandConditions, cost_text, index_to_add, index_to_measure, order_of_data
@@ -25,6 +25,7 @@ __all__ = [
     "Proposals",
     "columns_of_rewrites",
     "columns_to_order",
+    "definitions_of",
     "is_secret",
     "operand_of",
     "operands_to_measure",
@@ -55,7 +56,7 @@ def operands_to_measure(snapshot: Snapshot, usage: DatasetUsage) -> dict[Operand
     for column, uses in columns_of_rewrites(usage):
         kinds = found.get((column, False), frozenset[ConditionKind]())
         found[column, False] = kinds.union(kind for each in uses for kind in each)
-    return {operand: kinds for operand, kinds in found.items() if not is_secret(operand, snapshot)}
+    return {operand: kinds for operand, kinds in found.items() if not is_secret(operand, definitions_of(snapshot))}
 
 
 def columns_to_order(snapshot: Snapshot, usage: DatasetUsage) -> tuple[str, ...]:
@@ -65,7 +66,9 @@ def columns_to_order(snapshot: Snapshot, usage: DatasetUsage) -> tuple[str, ...]
         operand = condition.operand, condition.is_expression
         if not condition.is_expression and not set(condition.kinds).isdisjoint(ORDERED):
             found[operand] = found.get(operand, ConditionUsage()) + use
-    some = [each for each, use in found.items() if use.scans >= MIN_SCANS and not is_secret(each, snapshot)]
+    some = [
+        each for each, use in found.items() if use.scans >= MIN_SCANS and not is_secret(each, definitions_of(snapshot))
+    ]
     return tuple(column for column, _ in sorted(some, key=lambda each: -found[each].kept_bytes)[:_MAX_LAYOUT])
 
 
@@ -83,7 +86,7 @@ class Proposals:
         for operand, uses in _without_index(self.snapshot, self.usage, with_useless=self.trial is not None):
             measured = None if self.trial is None else self.trial.operands.get(operand)
             can_measure = not all(set(kinds).isdisjoint(_MEASURED) for kinds in uses)
-            can_measure = can_measure and not is_secret(operand, self.snapshot)
+            can_measure = can_measure and not is_secret(operand, definitions_of(self.snapshot))
             if measured is not None:
                 yield from self._measured(operand, uses, measured.candidates)
             elif self.trial is None or not can_measure:
@@ -274,12 +277,17 @@ def operand_of(added: Advice) -> Operand:
     return column, added.is_expression
 
 
-def is_secret(operand: Operand, snapshot: Snapshot) -> bool:
+def is_secret(operand: Operand, definitions: Iterable[IndexDefinition]) -> bool:
     """Return whether an index on an operand can tell values of a column that an encrypted index covers."""
-    secret = {path for d, _ in snapshot.indexes if d.key_label is not None for path in d.paths}
+    secret = {path for definition in definitions if definition.key_label is not None for path in definition.paths}
     text = operand[0].lower().replace("`", "")
     names = {re.escape(".".join(path).lower()) for path in secret}
     return any(re.search(rf"(?<!\w){name}(?!\w)", text) for name in names)
+
+
+def definitions_of(snapshot: Snapshot) -> list[IndexDefinition]:
+    """Return the definitions of the indexes of a snapshot."""
+    return [definition for definition, _ in snapshot.indexes]
 
 
 def _sum(uses: Uses) -> ConditionUsage:

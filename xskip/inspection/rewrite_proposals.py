@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xskip.inspection.candidates import MeasuredOperand
-from xskip.inspection.proposals import MIN_SCANS, WORTH, Proposals, Uses, columns_of_rewrites, is_secret
+from xskip.inspection.proposals import MIN_SCANS, WORTH, Proposals, Uses, columns_of_rewrites, definitions_of, is_secret
 from xskip.metadata.table import index_text
 from xskip.results.advice import Advice
 from xskip.results.advice_texts import (
@@ -39,7 +39,7 @@ class RewriteProposals:
         for column, uses in columns_of_rewrites(self.others.usage):
             needs = self._needs_of(column, uses)
             index = index_text(("nullcount" if needs.is_counted else "minmax", (column,)))
-            if is_secret((column, False), self.others.snapshot):
+            if is_secret((column, False), definitions_of(self.others.snapshot)):
                 text = index_for_rewrites(
                     f"an index on {column}", needs, self.others.usage, RewriteFigures(None, 0, "", False)
                 )

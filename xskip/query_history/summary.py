@@ -16,6 +16,8 @@ __all__ = ["savings_of", "usage_of", "workload_of"]
 
 #: In milliseconds.
 _DAY = 86_400_000
+#: The time from the first to the last scan from which on a history tells what no query needs.
+_COMPLETE = _DAY
 
 
 def savings_of(rows: Iterable[tuple[ScanKind, ScanSums]]) -> Savings:
@@ -78,12 +80,16 @@ def usage_of(
 
 
 def workload_of(rows: Iterable[tuple[ScanKind, ScanSums]], dataset: str) -> Workload:
-    """Return what the queries of rows asked of a dataset, whatever indexes it had; the bytes are those of all files."""
-    scans, useful = 0, set[str]()
+    """Return what the queries of rows asked of a dataset with any index; the bytes are those of all files.
+
+    Scans whose conditions are not known, such as those of a time without an index, tell nothing.
+    """
+    scans, useful, first, last = 0, set[str](), 0, 0
     conditions: list[tuple[Condition, ConditionUsage]] = []
     for kind, sums in rows:
-        if kind.dataset == dataset:
+        if kind.dataset == dataset and kind.conditions:
+            first, last = min(first or sums.first, sums.first), max(last, sums.last)
             scans += sums.scans
             useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}
             conditions += [(condition, ConditionUsage(sums.scans, sums.bytes)) for condition in kind.conditions]
-    return Workload(scans, uses_by_column(conditions), frozenset(useful), is_of_history=True)
+    return Workload(scans, uses_by_column(conditions), frozenset(useful), is_complete=last - first >= _COMPLETE)

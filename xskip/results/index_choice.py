@@ -16,11 +16,12 @@ __all__ = ["ChoiceAction", "ChoiceReason", "ColumnChoice", "IndexChoice", "pairs
 
 ChoiceAction = Literal["add", "keep", "remove", "none"]
 #: Why an index is chosen: it rules out files; it has ruled out files for recorded queries; the column has NULLs; bounds
-#: answer aggregates; there are too few files to measure; it is not the choice's to change. Why a column has no index:
-#: indexes would rule out next to nothing; no recorded query has a condition on it, or none that an index answers; the
-#: metadata would exceed the budget; no index type has its type; the column has an encrypted index.
+#: answer aggregates; there are too few files to measure; the sample does not tell; no index would remain; it is not the
+#: choice's to change. Why a column has no index: indexes would rule out next to nothing; no recorded query has a
+#: condition on it, or none that an index answers; the metadata would exceed the budget; no index type has its type; the
+#: column has an encrypted index.
 ChoiceReason = Literal[
-    "rules_out", "useful", "nulls", "aggregates", "few_files", "given",
+    "rules_out", "useful", "nulls", "aggregates", "few_files", "unmeasured", "last", "given",
     "alike", "not_queried", "not_answered", "budget", "unsupported", "encrypted",
 ]  # fmt: skip
 
@@ -41,8 +42,9 @@ class ColumnChoice:
         The share of the sample's files that the index rules out for a condition on a value of the column, on average.
     scans : int or None
         The number of recorded scans with a condition on the column, or whose aggregations or first rows need it.
-    saved_bytes : float or None
-        The bytes that these scans would not have read with this index alone. None without recorded queries.
+    saved_bytes, saved_share : float or None
+        The bytes that these scans would not have read with this index alone, and their share of what they read. None
+        without recorded queries, and for conditions of which the records do not tell enough.
     cost_bytes : int or None
         The size of the index in the metadata, extrapolated from the sample.
     cost_seconds : float or None
@@ -59,6 +61,7 @@ class ColumnChoice:
     share: float | None = None
     scans: int | None = None
     saved_bytes: float | None = None
+    saved_share: float | None = None
     cost_bytes: int | None = None
     cost_seconds: float | None = None
     values: float | None = None
@@ -72,8 +75,15 @@ class ColumnChoice:
     @property
     def text(self) -> str:
         """Return the reason as a sentence."""
-        asked = f"{self.scans:,} recorded scans need the column" if self.scans else ""
-        return "; ".join(filter(None, (self._reason_text(), asked)))
+        return "; ".join(filter(None, (self._reason_text(), self._query_text())))
+
+    def _query_text(self) -> str:
+        if not self.scans:
+            return ""
+        asked = f"{self.scans:,} recorded scans need the column"
+        if self.saved_share is None:
+            return asked
+        return f"{asked}, and would have read {percentage(self.saved_share, 1, 0)} less with this index alone"
 
     def _reason_text(self) -> str:
         match self.reason:
@@ -87,6 +97,10 @@ class ColumnChoice:
                 return "no index rules out files; bounds answer min, max and count"
             case "few_files":
                 return "there are too few files to measure"
+            case "unmeasured":
+                return "the sample does not tell what the index rules out"
+            case "last":
+                return "without it, no index would remain"
             case "given":
                 return "xskip does not choose indexes with keys, parameters or expressions, or of this type"
             case "alike":
@@ -105,7 +119,7 @@ class ColumnChoice:
                 return "the column has an encrypted index"
 
     def _ruled_out_text(self) -> str:
-        share = f"rules out {percentage(self.share or 0.0, 1, 0)} of the files for a value"
+        share = f"rules out {percentage(self.share or 0.0, 1, 0)} of the files for one value"
         values = "" if self.values is None else f"a file has {self.values:,.0f} different values; "
         rate = "" if self.fpp is None else f", with the rate {self.fpp:g} of false positives, to keep to the budget"
         return f"{values}{share}{rate}"

@@ -16,15 +16,15 @@ ColumnUses = Mapping[tuple[ConditionKind, ...], ConditionUsage]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The recorded scans of a dataset."""
+    """The recorded scans of a dataset whose conditions are known."""
 
     scans: int = 0
     #: The conditions of the scans by columns, in lower case.
     uses: Mapping[str, ColumnUses] = field(default_factory=lambda: MappingProxyType({}))
     #: The texts of the indexes that have ruled out files.
     useful: frozenset[str] = frozenset()
-    #: Whether the scans are those of all drivers that write to a query history, and not those of one process.
-    is_of_history: bool = False
+    #: Whether the scans are those of all drivers over a day or more, so that an index without use can go.
+    is_complete: bool = False
 
     @staticmethod
     def of_process(usage: DatasetUsage, mean_bytes: float) -> Workload:
@@ -33,11 +33,18 @@ class Workload:
         for name, index_use in usage.indexes.items():
             column = name.partition("(")[2].removesuffix(")").lower()
             ruled_out[column] = max(ruled_out.get(column, 0), index_use.ruled_out)
+        scans: dict[str, int] = {}
+        for condition, use in usage.conditions.items():
+            if condition.is_answered:
+                scans[condition.operand.lower()] = scans.get(condition.operand.lower(), 0) + use.scans
         conditions = []
         for condition, use in usage.conditions.items():
-            without = round(ruled_out.get(condition.operand.lower(), 0) * mean_bytes) if condition.is_answered else 0
-            conditions.append((condition, ConditionUsage(use.scans, use.kept_bytes + without)))
-        return Workload(usage.scans, uses_by_column(conditions), usage.useful)
+            column = condition.operand.lower()
+            # which of the conditions on a column has ruled out files is not known: each scan counts the same
+            part = use.scans / scans[column] if condition.is_answered else 0.0
+            size = use.kept_bytes + round(part * ruled_out.get(column, 0) * mean_bytes)
+            conditions.append((condition, ConditionUsage(use.scans, size)))
+        return Workload(usage.scans if conditions else 0, uses_by_column(conditions), usage.useful)
 
 
 def uses_by_column(conditions: Iterable[tuple[Condition, ConditionUsage]]) -> Mapping[str, ColumnUses]:
