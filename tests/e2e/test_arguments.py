@@ -55,14 +55,19 @@ def made(
         (["ts"], r"no index \(found: 'ts', of type str; expected: a list of indexes"),
         ([MinMax], r"a class instead of an index \(found: MinMax; .*write MinMax\('column'\)"),
         (MinMax("ts"), r"not in a list \(found: an object of type MinMax; .*put the index into a list"),
-        (None, r"not in a list \(found: None;"),
         ([MinMax("ts"), None], r"no index \(found: None;"),
         (MinMax, r"not in a list \(found: the class MinMax;"),
     ],
 )
 def test_indexes(made: SkippingIndex, indexes: Any, expected: str) -> None:
-    with pytest.raises(ArgumentError, match=expected):
-        made.create(indexes)
+    for operation in (made.create, made.ensure, made.add):
+        with pytest.raises(ArgumentError, match=expected):
+            operation(indexes)
+
+
+def test_only_a_new_list_can_be_left_to_xskip(made: SkippingIndex) -> None:
+    with pytest.raises(ArgumentError, match=r"not in a list \(found: None;"):
+        made.add(cast(Any, None))
 
 
 @pytest.mark.parametrize(
