@@ -1,6 +1,6 @@
 """Compare skipping with Delta's own, on the same rows.
 
-    python benchmarks/delta.py [results.json] [--scale 0.1] [--rows 2000000] [--only Delta,metadata,writes]
+    python benchmarks/delta.py [results.json] [--scale 0.1] [--rows 2000000] [--only Delta,metadata,writes,layouts]
 
 The data is 1,000 Parquet files of 2,000 rows, clustered by time, written once as a Delta table and once as plain files
 with an index. One session reads both. The Delta table's state has as many partitions as the session has cores. Delta's
@@ -13,8 +13,9 @@ total      the planning time and the time of the query's run
 The part ``metadata`` compares the queries of ``metadata_queries.py`` on 10,000 files of 100 rows. Delta answers a count
 and bounds of all rows from its log. It has no such feature for the other queries, and skips files by their filters.
 
-The part ``writes`` appends 100 files, of ``--rows`` rows each, to a Delta table, which collects statistics of all six columns,
-and to a dataset in Parquet with an index of bounds of the same columns.
+The part ``writes`` appends 100 files, of ``--rows`` rows each, to a Delta table, which collects statistics of all six
+columns, and to a dataset in Parquet with an index of bounds of the same columns. The part ``layouts`` counts the files
+that queries read of rows in Z-order, by Delta's ``OPTIMIZE``, and of as many files by ``xskip.cluster``.
 
 The benchmark resolves Delta as a package. If that fails, it prints a message and measures nothing.
 """
@@ -83,5 +84,30 @@ def writes(spark: SparkSession, folder: Path, lines: Lines) -> None:
     lines.ratio(name, theirs, ours, ">= 1")
 
 
+def layouts(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    names = ("a", "b", "c")
+    columns = [f"pmod(hash(id, {i}), 1000000) AS {name}" for i, name in enumerate(names)]
+    rows = spark.range(0, scaled(64) * 20_000, 1, 8).selectExpr(*columns, "sha2(CAST(id AS STRING), 256) AS payload")
+    xskip.enable(spark)
+    for by in (names[:2], names):
+        table = str(folder / f"z{len(by)}")
+        rows.write.format("delta").save(table)
+        size = sum(each.stat().st_size for each in Path(table).glob("*.parquet"))
+        spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(size // scaled(64)))
+        spark.sql(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(by)})")
+        delta = spark.read.format("delta").load(table)
+        files = len(delta.inputFiles())
+        path = f"{table}-ours"
+        xskip.write(xskip.cluster(rows, by=by, files=files), path, [xskip.MinMax(name) for name in by])
+        ours = spark.read.parquet(path)
+        read = [0, 0]
+        for condition in (f"{name} BETWEEN {at} AND {at + 100}" for name in by for at in range(0, 1_000_000, 50_000)):
+            read[0] += len(delta.filter(condition).inputFiles())
+            (scan,) = xskip.explain(ours.filter(condition)).scans
+            read[1] += scan.files - scan.skipped
+        name = f"files that {20 * len(by)} queries of one of {len(by)} columns read, of {files}: Delta's Z-order / ours"
+        lines.add(name, read[0] / read[1], limit=">= 1", detail=f"{read[0]:,} / {read[1]:,}")
+
+
 if __name__ == "__main__":
-    measure("Delta", PACKAGES, SETTINGS, table, {"metadata": metadata, "writes": writes})
+    measure("Delta", PACKAGES, SETTINGS, table, {"metadata": metadata, "writes": writes, "layouts": layouts})
