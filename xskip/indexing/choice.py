@@ -19,7 +19,7 @@ from xskip.indexing.collection import chunks_of, collector_of
 from xskip.indexing.source import Source, check_reading
 from xskip.indexing.trial import Positions, collect_sample, spread
 from xskip.inspection.candidates import Candidate, Collected, MeasuredOperand, measured, texts_in
-from xskip.inspection.choice import RATES, Chooser, PresentIndex, SampledColumn
+from xskip.inspection.choice import RATES, Chooser, PresentIndex, SampledColumn, is_left_to_queries
 from xskip.inspection.description import cost_of
 from xskip.inspection.proposals import definitions_of, is_secret
 from xskip.metadata.table import IndexDefinition, index_text
@@ -143,7 +143,7 @@ class ChoiceRun:
         column = self._column(name, statistics)
         present = {each.definition.name for each in self._present if each.is_of_choice and each.column == name.lower()}
         wanted = present.difference(statistics)
-        if "valuelist" in statistics and not Chooser((), self.workload, 0, 0, 0).is_left_to_queries(column):
+        if "valuelist" in statistics and not is_left_to_queries(self.workload, name):
             wanted |= {"tokenbloom"} if column.has_words else set()
             wanted |= set() if column.has_few_values else {"bloomfilter", "prefix"}
         return [_MAKERS[kind](name) for kind in sorted(wanted)]

@@ -25,7 +25,7 @@ from xskip.results.index_choice import ChoiceAction, ChoiceReason, ColumnChoice
 from xskip.results.index_usage import ConditionKind
 from xskip.results.workload import ColumnUses, Workload
 
-__all__ = ["RATES", "Chooser", "PresentIndex", "SampledColumn"]
+__all__ = ["RATES", "Chooser", "PresentIndex", "SampledColumn", "is_left_to_queries"]
 
 #: With fewer recorded scans, columns without conditions count as much as those with conditions.
 _MIN_WORKLOAD = 10
@@ -151,7 +151,7 @@ class Chooser:
         candidate = _candidate(column, name)
         if self.sample < _MIN_FILES:
             return replace(self._choice(column, candidate, text, "few_files"), action="keep", cost_bytes=size)
-        if name in _LARGE and self._has_workload and not self._uses(column):
+        if name in _LARGE and self.workload.scans >= _MIN_WORKLOAD and not self._uses(column):
             action: ChoiceAction = "remove" if self.workload.is_complete else "keep"
             return ColumnChoice(action, text, "not_queried", cost_bytes=size)
         if candidate is None or not _is_measured(column, candidate):
@@ -193,7 +193,7 @@ class Chooser:
         if bounds is not None and "minmax" not in on_column and self._worth(column, bounds) - best >= WORTH:
             best = self._worth(column, bounds)
             yield _Option(column, bounds, best, 0)
-        is_left = self.is_left_to_queries(column)
+        is_left = is_left_to_queries(self.workload, column.name)
         if words is not None and not is_left and "tokenbloom" not in on_column and self._worth(column, words) >= WORTH:
             yield _Option(column, words, self._worth(column, words), self._tier(column))
         single = (
@@ -213,14 +213,6 @@ class Chooser:
         close = [c for c in some if self._worth(column, c) >= CLOSE * most]
         # a list also answers ranges, prefixes and NOT IN, which is worth twice the size of a filter
         return min(close, key=lambda c: c.bytes_per_file * (1 if c.index_type == "valuelist" else 2))
-
-    def is_left_to_queries(self, column: SampledColumn) -> bool:
-        """Return whether queries are known, and none has a condition on the column: it gets no large index."""
-        return self._has_workload and not self._scans(column)
-
-    @property
-    def _has_workload(self) -> bool:
-        return self.workload.scans >= _MIN_WORKLOAD
 
     def _tier(self, column: SampledColumn) -> int:
         return 1 if self._scans(column) else 2
@@ -269,7 +261,7 @@ class Chooser:
         if self.sample < _MIN_FILES:
             return ColumnChoice("none", column.name, "few_files")
         share = max((_judged(column, each) for each in column.measured.candidates), default=0.0)
-        if self.is_left_to_queries(column) and (share >= WORTH or not column.has_few_values):
+        if is_left_to_queries(self.workload, column.name) and (share >= WORTH or not column.has_few_values):
             return ColumnChoice("none", column.name, "not_queried", share)
         return ColumnChoice(
             "none", column.name, "alike" if share < WORTH else "not_answered", share, self._scans(column)
@@ -316,8 +308,7 @@ class Chooser:
 
     def _scans(self, column: SampledColumn) -> int | None:
         """Return the number of scans that need a column; None if they are too few to count."""
-        scans = sum(use.scans for use in self._uses(column).values())
-        return scans if scans >= MIN_SCANS else None
+        return _scans_of(self.workload, column.name) or None
 
     def _cost(self, option: _Option) -> int:
         return round(option.candidate.bytes_per_file * self.files)
@@ -332,6 +323,17 @@ def _sizes(option: _Option) -> Iterator[_Option]:
             size = option.candidate.bytes_per_file * math.log(rate) / math.log(RATES[0])
             shares = {kind: share * (1 - rate) for kind, share in option.candidate.shares.items()}
             yield replace(option, fpp=rate, candidate=replace(option.candidate, bytes_per_file=size, shares=shares))
+
+
+def is_left_to_queries(workload: Workload, column: str) -> bool:
+    """Return whether queries are known, and too few have a condition on a column for a large index."""
+    return workload.scans >= _MIN_WORKLOAD and not _scans_of(workload, column)
+
+
+def _scans_of(workload: Workload, column: str) -> int:
+    """Return the number of scans that need a column; 0 if they are too few to count."""
+    scans = sum(use.scans for use in workload.uses.get(column.lower(), {}).values())
+    return scans if scans >= MIN_SCANS else 0
 
 
 def _candidate(column: SampledColumn, index_type: str) -> Candidate | None:
