@@ -1,12 +1,11 @@
 """Measure what a write costs that collects the statistics of its files.
 
-    python benchmarks/writes.py [results.json] [--scale 0.1] [--rows 2000000] [--only large,small,batch,commits,many]
+    python benchmarks/writes.py [results.json] [--scale 0.1] [--rows 2000000] [--only large,small,batch,commits]
 
 ``large`` appends 100 files, of ``--rows`` rows each, to a dataset in Parquet and in Avro, and ``small`` 1,000 files of
 2,000 rows: without an index, with MinMax on two columns, with ValueList and BloomFilter as well, and without statistics
 but with a refresh after the write. ``batch`` appends 100 files of 20 rows to a dataset of 10,000 files, as streams do.
-``commits`` appends a file of one row again and again, and compares the last appends with the first. ``many`` writes
-100,000 files of one row at once, with and without an index.
+``commits`` appends a file of one row again and again, and compares the last appends with the first.
 """
 
 from __future__ import annotations
@@ -114,20 +113,9 @@ def commits(spark: SparkSession, folder: Path, lines: Lines) -> None:
     lines.add(f"one of the last of {len(seconds):,} appends / one of the first", last / first, limit="<= 1.1")
 
 
-def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    files = scaled(100_000)
-    target = Target(spark, folder / "many", "parquet", BOUNDS)
-    append = partial(target.append, files, 1)
-    none, indexed = interleaved([(partial(target.restore, writes=each), append) for each in (False, True)], 2, 0)
-    assert target.index.status().indexed == files + 1
-    added = min(each.seconds for each in indexed) - min(each.seconds for each in none)
-    detail = f"{min(each.seconds for each in none):.1f} s without"
-    lines.add(f"seconds that a write of {files:,} files takes longer", added, limit="<= 2", detail=detail)
-
-
 if __name__ == "__main__":
     parts: dict[str, Callable[[SparkSession, Path, Lines], None]] = {
-        "large": large, "small": small, "batch": batch, "commits": commits, "many": many,
+        "large": large, "small": small, "batch": batch, "commits": commits,
     }  # fmt: skip
     spark = session()
     xskip.enable(spark)
