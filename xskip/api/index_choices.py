@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xskip.indexing.source import Source
     from xskip.metadatastore.snapshot import Snapshot
     from xskip.results.index_choice import IndexChoice
+    from xskip.spark.collect.listing import ListedFiles
     from xskip.spark.query.spark_engine import SparkEngine
 
 __all__ = ["Revision", "choose_indexes", "log_choice"]
@@ -39,7 +40,8 @@ def choose_indexes(engine: SparkEngine, source: Source, snapshot: Snapshot | Non
     """Return the choice of indexes for a dataset; ``snapshot`` is that of its index, if it has one."""
     copy = find_copy(source.storage, source.location)
     former = () if copy is None else copy.indexes
-    return ChoiceRun(engine, source, _workload(engine, source), snapshot, former).run()
+    listed = list_files(source.dataset)
+    return ChoiceRun(engine, source, listed, _workload(engine, source, listed), snapshot, former).run()
 
 
 def log_choice(choice: IndexChoice) -> None:
@@ -81,9 +83,9 @@ class Revision:
         return replace(refreshed, choice=choice, failed=failed, seconds=refreshed.seconds + time.monotonic() - started)
 
 
-def _workload(engine: SparkEngine, source: Source) -> Workload:
+def _workload(engine: SparkEngine, source: Source, listed: ListedFiles) -> Workload:
     """Return what queries asked of a dataset: those of the session's history, or those of this process."""
     if engine.settings.of(engine.session(), HISTORY):
         return workload_in_history(history_of_session(engine), source.root)
-    sizes = list_files(source.dataset).sizes
-    return Workload.of_process(engine.usage(source.directory), float(sizes.mean()) if len(sizes) else 0.0)
+    mean = float(listed.sizes.mean()) if len(listed) else 0.0
+    return Workload.of_process(engine.usage(source.directory), mean)

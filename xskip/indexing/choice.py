@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.index_choice import ColumnChoice, IndexChoice
 from xskip.results.workload import Workload
 from xskip.settings import CHOICE_BUDGET, CHOICE_FILES
-from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.part_layout import PartLayout
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.spark_engine import SparkEngine
@@ -42,7 +42,7 @@ __all__ = ["ChoiceRun"]
 _MAX_COLUMNS = 64
 #: The most bytes of files that are read, unless so many files are larger.
 _MAX_BYTES, _LEAST_FILES = 2 << 30, 4
-#: The number of files up to which all are read; of more files, at most a quarter.
+#: The number of files up to which all are read; of more files, so many or a quarter, whichever is more.
 _SMALL = 8
 #: The budget of small data, whose metadata is mostly that of empty files.
 _LEAST_BUDGET = 64 << 10
@@ -59,6 +59,7 @@ class ChoiceRun:
 
     engine: SparkEngine
     source: Source
+    listed: ListedFiles
     workload: Workload
     #: The present index; None without one.
     snapshot: Snapshot | None = None
@@ -72,9 +73,9 @@ class ChoiceRun:
             check_reading(self.source, self.snapshot)
         measured_names = self._names[:_MAX_COLUMNS]
         columns = [self._column(name, found) for name, found in self._measures(measured_names).items()]
-        total = int(self._listed.sizes.sum())
+        total = int(self.listed.sizes.sum())
         budget = max(round(total * self.engine.settings.of(self._spark, CHOICE_BUDGET)), _LEAST_BUDGET)
-        files, sample = len(self._listed), len(self._chosen)
+        files, sample = len(self.listed), len(self._chosen)
         choices = Chooser(columns, self.workload, files, sample, budget, self._present).choices()
         if not any(each.is_chosen for each in choices):
             raise IndexDefinitionError(
@@ -91,13 +92,9 @@ class ChoiceRun:
         return self.source.df.sparkSession
 
     @cached_property
-    def _listed(self) -> ListedFiles:
-        return list_files(self.source.dataset)
-
-    @cached_property
     def _chosen(self) -> Positions:
         """Return the positions of the sample's files in the listing."""
-        files, sizes = len(self._listed), self._listed.sizes
+        files, sizes = len(self.listed), self.listed.sizes
         most = self.engine.settings.of(self._spark, CHOICE_FILES)
         by_bytes = max(_LEAST_FILES, int(_MAX_BYTES * files // max(int(sizes.sum()), 1)))
         return spread(files, min(most, by_bytes, max(_SMALL, files // 4)))
@@ -156,8 +153,8 @@ class ChoiceRun:
             return {name: {each.definition.name: nothing for each in some} for name, some in planned.items()}
         record = None if self.snapshot is None else self.snapshot.record
         layout = PartLayout.of(None if record is None else record.part_bytes)
-        collector = replace(collector_of(self.engine, self.source, self._listed, wanted), layout=layout)
-        chunks = chunks_of(self.engine, self.source, self._listed, self._chosen)
+        collector = replace(collector_of(self.engine, self.source, self.listed, wanted), layout=layout)
+        chunks = chunks_of(self.engine, self.source, self.listed, self._chosen)
         found = collect_sample(collector, chunks, skips=True)
         return {
             name: {each.definition.name: found[each.definition.key] for each in some} for name, some in planned.items()
@@ -179,7 +176,7 @@ class ChoiceRun:
             return SampledColumn(name, MeasuredOperand(candidates))
         nulls, others = statistics.get("nullcount"), statistics.keys() - {"nullcount"}
         has_files = any(len(each.values) for each in statistics.values())
-        operand = measured(statistics, len(self._listed), RATES[0]) if others and has_files else None
+        operand = measured(statistics, len(self.listed), RATES[0]) if others and has_files else None
         has_nulls = nulls is not None and bool(len(nulls.values)) and _has_nulls(nulls.values)
         return SampledColumn(name, operand, _values(statistics), has_nulls, _has_words(statistics))
 
@@ -188,21 +185,17 @@ class ChoiceRun:
     def _indexes(self, choices: Sequence[ColumnChoice]) -> Iterator[Index]:
         """Yield the chosen indexes; those of unknown index types, which stay, are left out."""
         present = {str(each.definition): each.definition for each in self._present}
+        new = {
+            index_text((kind, (name,))): partial(make, name) for name in self._names for kind, make in _MAKERS.items()
+        }
         for choice in choices:
             if choice.action == "keep":
                 index = index_of(present[choice.subject])
                 if index is not None:
                     yield index
             elif choice.action == "add":
-                yield self._made(choice)
-
-    def _made(self, choice: ColumnChoice) -> Index:
-        for name in self._names:
-            for kind, make in _MAKERS.items():
-                if choice.subject == index_text((kind, (name,))):
-                    index: Index = make(name) if choice.fpp is None else make(name, fpp=choice.fpp)
-                    return index
-        raise AssertionError(choice.subject)
+                make = new[choice.subject]
+                yield make() if choice.fpp is None else make(fpp=choice.fpp)
 
 
 def _is_of_choice(definition: IndexDefinition) -> bool:

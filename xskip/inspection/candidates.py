@@ -191,11 +191,15 @@ def spread_of(bounds: pa.Array | None) -> RuledOut | None:
     """Return what the bounds of files rule out; None without bounds of nearly all files."""
     if bounds is None or not pa.types.is_struct(bounds.type) or not len(bounds):
         return None
+    low, high = _known_sides(bounds)
+    return None if len(low) < _NEARLY_ALL * len(bounds) else ruled_out_by_bounds(low, high)
+
+
+def _known_sides(bounds: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the least and the greatest values of the files that have both."""
     low, high = (pc.struct_field(bounds, side) for side in (0, 1))
     known = pc.and_(low.is_valid(), high.is_valid())
-    if pc.sum(known).as_py() < _NEARLY_ALL * len(bounds):
-        return None
-    return ruled_out_by_bounds(low.filter(known), high.filter(known))
+    return low.filter(known), high.filter(known)
 
 
 def _ruled_out_for_values(bounds: pa.Array | None, lists: pa.Array | None) -> float | None:
@@ -213,9 +217,7 @@ def _ruled_out_for_values(bounds: pa.Array | None, lists: pa.Array | None) -> fl
         or lists.null_count
     ):
         return None
-    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
-    known = pc.and_(low.is_valid(), high.is_valid())
-    low, high = low.filter(known), high.filter(known)
+    low, high = _known_sides(bounds)
     values = lists.flatten()
     if not len(low) or not len(values) or values.type != low.type:
         return None
@@ -254,9 +256,7 @@ def _absent(lists: pa.Array) -> float | None:
 
 def _of_keys(bounds: pa.Array) -> dict[ConditionKind, float]:
     """Return the mean shares of the files that bounds rule out for some keys at random."""
-    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
-    known = pc.and_(low.is_valid(), high.is_valid())
-    low, high = low.filter(known), high.filter(known)
+    low, high = _known_sides(bounds)
     shares = {kind: ruled_out_for_keys(low, high, keys) for kind, keys in KEYS.items()}
     return {kind: share for kind, share in shares.items() if share is not None}
 

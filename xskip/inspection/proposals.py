@@ -217,8 +217,8 @@ class Proposals:
         All indexes on other columns, also the proposed ones, are taken to rule out nothing in the new order.
         """
         mean = self.all_bytes / max(self.snapshot.rows, 1)
-        known = {operand for operand, _ in operands}
-        others = (str(d) for d, _ in self.snapshot.indexes if known.isdisjoint(d.columns))
+        known = {(operand,) for operand, _ in operands}
+        others = (str(d) for d, _ in self.snapshot.indexes if d.columns not in known)
         proposed = sum(each.saved_bytes or 0.0 for each in added if operand_of(each) not in operands)
         return proposed + mean * sum(self.usage.of(name).ruled_out for name in others)
 

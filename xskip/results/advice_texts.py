@@ -85,7 +85,7 @@ class RewriteFigures:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFigures:
-    """What a layout of the data saves."""
+    """The files that scans read in a layout of the data, and the bytes that it saves."""
 
     #: The scans with conditions on its columns.
     scans: int

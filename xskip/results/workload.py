@@ -1,4 +1,4 @@
-"""What recorded queries asked of the columns of a dataset, whatever indexes it had."""
+"""The conditions of recorded queries on the columns of a dataset, with any indexes."""
 
 from __future__ import annotations
 
