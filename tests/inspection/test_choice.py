@@ -108,6 +108,24 @@ def test_filters_keep_to_the_budget(budget: int, rate: float | None) -> None:
     assert found.share == pytest.approx(0.98 if rate is None else 0.98 * (1 - rate))
 
 
+@pytest.mark.parametrize(
+    ("budget", "chosen"),
+    [
+        (40_000, [("add", "valuelist(k)", None)]), (30_000, [("add", "bloomfilter(k)", None)]),
+        (25_000, [("add", "bloomfilter(k)", 0.05)]), (8_500, [("add", "prefix(k)", None)]),
+        (1_000, [("none", "valuelist(k)", None), ("add", "minmax(k)", None)]),
+    ],
+)  # fmt: skip
+def test_a_smaller_index_of_another_type(budget: int, chosen: list[tuple[str, str, float | None]]) -> None:
+    """[REP-CH-3] The best one that keeps to the budget; one that rules out next to nothing never takes its place."""
+    options = (
+        candidate("valuelist", 400, {"equal": 0.95}), candidate("bloomfilter", 300, {"equal": 0.9}),
+        candidate("prefix", 80, {"prefix": 0.3}), candidate("minmax", 5, {"equal": 0.05}),
+    )  # fmt: skip
+    found = choose(column("k", *options, values=500), budget=budget)
+    assert [(each.action, each.subject, each.fpp) for each in found] == chosen
+
+
 def test_an_index_beyond_the_budget_is_named() -> None:
     found = choose(keys("user"), ordered("ts"), budget=20_000)
     assert short(found) == [("add", "minmax(ts)", "rules_out"), ("none", "bloomfilter(user)", "budget")]

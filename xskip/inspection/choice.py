@@ -98,6 +98,8 @@ class _Option:
     gain: float
     #: Smaller ones are chosen before others.
     tier: int
+    #: The indexes of other types that rule out enough, the best one first: taken if this one is too large.
+    others: tuple[Candidate, ...] = ()
     fpp: float | None = None
 
     @property
@@ -196,23 +198,28 @@ class Chooser:
         is_left = is_left_to_queries(self.workload, column.name)
         if words is not None and not is_left and "tokenbloom" not in on_column and self._worth(column, words) >= WORTH:
             yield _Option(column, words, self._worth(column, words), self._tier(column))
-        single = (
-            None if is_of_words or (is_left and not column.has_few_values) else self._single(column, best, on_column)
-        )
-        if single is not None:
-            yield _Option(column, single, self._worth(column, single) - best, self._tier(column))
+        single = [] if is_of_words or (is_left and not column.has_few_values) else self._single(column, best, on_column)
+        if single:
+            gain = self._worth(column, single[0]) - best
+            yield _Option(column, single[0], gain, self._tier(column), tuple(single[1:]))
 
-    def _single(self, column: SampledColumn, best: float, on_column: Sequence[str]) -> Candidate | None:
-        """Return the index for single values that rules out as much as any other and is the smallest such one."""
+    def _single(self, column: SampledColumn, best: float, on_column: Sequence[str]) -> list[Candidate]:
+        """Return the indexes for single values that rule out enough.
+
+        The first one rules out as much as any other, and is the smallest such one. The best ones of the others follow.
+        """
         assert column.measured is not None
         types = {"valuelist", "prefix", "bloomfilter"}.difference(on_column)
-        some = [each for each in column.measured.candidates if each.index_type in types]
-        most = max((self._worth(column, c) for c in some), default=0.0)
-        if most - best < WORTH:
-            return None
-        close = [c for c in some if self._worth(column, c) >= CLOSE * most]
+        some = [
+            c for c in column.measured.candidates if c.index_type in types and self._worth(column, c) - best >= WORTH
+        ]
+        some.sort(key=lambda c: -self._worth(column, c))
+        close = [c for c in some if self._worth(column, c) >= CLOSE * self._worth(column, some[0])]
+        if not close:
+            return []
         # a list also answers ranges, prefixes and NOT IN, which is worth twice the size of a filter
-        return min(close, key=lambda c: c.bytes_per_file * (1 if c.index_type == "valuelist" else 2))
+        first = min(close, key=lambda c: c.bytes_per_file * (1 if c.index_type == "valuelist" else 2))
+        return [first, *(each for each in some if each is not first)]
 
     def _tier(self, column: SampledColumn) -> int:
         return 1 if self._scans(column) else 2
@@ -315,14 +322,15 @@ class Chooser:
 
 
 def _sizes(option: _Option) -> Iterator[_Option]:
-    """Yield an index with its parameters, and filters with more false positives, which are smaller."""
-    yield option
-    if option.candidate.index_type in _FILTERS:
-        for rate in RATES[1:]:
-            # a filter of a set has -log(rate) / log(2)^2 bits per value
-            size = option.candidate.bytes_per_file * math.log(rate) / math.log(RATES[0])
-            shares = {kind: share * (1 - rate) for kind, share in option.candidate.shares.items()}
-            yield replace(option, fpp=rate, candidate=replace(option.candidate, bytes_per_file=size, shares=shares))
+    """Yield an index, then those of other types in its place; and after each filter, smaller ones."""
+    for candidate in (option.candidate, *option.others):
+        yield replace(option, candidate=candidate)
+        if candidate.index_type in _FILTERS:
+            for rate in RATES[1:]:
+                # a filter of a set has -log(rate) / log(2)^2 bits per value
+                size = candidate.bytes_per_file * math.log(rate) / math.log(RATES[0])
+                shares = {kind: share * (1 - rate) for kind, share in candidate.shares.items()}
+                yield replace(option, fpp=rate, candidate=replace(candidate, bytes_per_file=size, shares=shares))
 
 
 def is_left_to_queries(workload: Workload, column: str) -> bool:
