@@ -223,21 +223,66 @@ def test_queries_of_a_history(spark: SparkSession, path: str, tmp_path: Path, mo
     assert present >= {"minmaxts", "valuelistcity", "gaplistts"}
     assert "bloomfilteruser" not in present
     assert "index given up  bloomfilter(user): no recorded query has a condition on the column" in str(result)
-    # the queries count also for a new index, but those of a time without an index tell nothing
+    # the queries count also for a new index, and so do those of a time without an index
     made(spark, path).drop()
     ask(spark, path, *["user = '5'"] * 20)
-    found = {each.subject: each for each in made(spark, path).choose()}
-    assert (found["valuelist(city)"].scans, made(spark, path).choose().scans) == (6, 12)
-
-
-def test_scans_without_an_index_tell_nothing(spark: SparkSession, path: str, tmp_path: Path) -> None:
-    """[REP-CH-2] The history has their bytes, and not their conditions."""
-    spark.conf.set(HISTORY.key, str(tmp_path / "history"))
-    spark.conf.set(CHOICE_BUDGET.key, "100%")
-    ask(spark, path, *["user = '5'"] * 12)
     choice = made(spark, path).choose()
-    assert choice.scans == 0
-    assert chosen(choice) == BEST
+    found = {each.subject: each for each in choice}
+    assert (found["valuelist(city)"].scans, found["bloomfilter(user)"].scans, choice.scans) == (6, 20, 32)
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+@pytest.mark.parametrize("reader", ["v1", "v2"])
+def test_queries_of_a_time_without_an_index(
+    spark: SparkSession, path: str, tmp_path: Path, reader: str, has_history: bool
+) -> None:
+    """[REP-CH-2] [REP-H-4] Their conditions are known, so that the first choice is for them."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", "parquet" if reader == "v1" else "")
+    if has_history:
+        spark.conf.set(HISTORY.key, str(tmp_path / "history"))
+    ask(spark, path, *["user = '5'"] * 6, *["ts > 20 AND msg LIKE '%x%'"] * 5, "length(url) = 3", "city IN ('a', 'b')")
+    spark.read.parquet(path).select("gap").collect()
+    spark.conf.set("spark.xskip.enabled", "false")
+    ask(spark, path, "city = 'c1'")
+    spark.conf.set("spark.xskip.enabled", "true")
+    choice = made(spark, path).choose()
+    found = {each.subject: each.scans for each in choice if each.scans}
+    assert choice.scans == 13
+    assert found["minmax(ts)"] == 5
+    assert found["bloomfilter(user)"] == 6
+    size = sum(each.stat().st_size for each in Path(path).glob("*.parquet"))
+    saved = next(each.saved_bytes for each in choice if each.subject == "bloomfilter(user)")
+    assert saved == pytest.approx(6 * size * (FILES - 1) / FILES, rel=0.1)
+    created = made(spark, path).create().choice
+    assert created is not None
+    assert chosen(created) == chosen(choice)
+    assert not any(each.subject.startswith("bloomfilter(url") for each in created)
+
+
+def test_queries_of_a_directory_without_an_index(spark: SparkSession, tmp_path: Path) -> None:
+    """Filters on partition columns leave a table one directory, and other datasets are no directories of it."""
+    frame = spark.range(4000).selectExpr("id", "id % 97 AS n", "id % 4 AS p")
+    frame.write.partitionBy("p").option("path", str(tmp_path / "parts")).saveAsTable("choice_parts")
+    frame.select("id", "n").write.parquet(str(tmp_path / "parts_other"))
+    for _ in range(5):
+        spark.table("choice_parts").filter("p = 1 AND id > 100").collect()
+    spark.read.parquet(str(tmp_path / "parts_other")).filter("n = 5").collect()
+    choice = SkippingIndex.for_table(spark, "choice_parts").choose()
+    assert choice.scans == 5
+    assert {each.subject for each in choice if each.scans} == {"minmax(id)"}
+
+
+def test_values_of_queries_without_an_index_are_not_recorded(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    """[REP-H-4] Which columns are secret is not known, and long filters are of no use."""
+    spark.conf.set(HISTORY.key, str(tmp_path / "history"))
+    spark.conf.set("spark.xskip.report.values", "true")
+    many = ", ".join(f"'user {i}'" for i in range(9000))
+    ask(spark, path, "concat(user, 'secret') = 'other'", f"city IN ({many}) OR user IN ({many})", "noise = 7")
+    made(spark, path).choose()
+    (rows,) = [table for each in (tmp_path / "history").rglob("*.parquet") for table in [pq.read_table(each)]]
+    found = rows.to_pylist()
+    assert sorted(sorted(each["operand"] for each in row["conditions"]) for row in found) == [[], ["noise"], ["user"]]
+    assert "secret" not in str(found)
 
 
 def test_a_revision_covers_new_files(spark: SparkSession, path: str, files: str) -> None:

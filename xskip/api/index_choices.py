@@ -19,6 +19,7 @@ from xskip.results.operations import RefreshResult
 from xskip.results.workload import Workload
 from xskip.settings import HISTORY
 from xskip.spark.collect.listing import list_files
+from xskip.spark.query.unindexed_scans import workload_without_index
 from xskip.standalone.query_history import workload_in_history
 
 if TYPE_CHECKING:
@@ -88,4 +89,4 @@ def _workload(engine: SparkEngine, source: Source, listed: ListedFiles) -> Workl
     if engine.settings.of(engine.session(), HISTORY):
         return workload_in_history(history_of_session(engine), source.root)
     mean = float(listed.sizes.mean()) if len(listed) else 0.0
-    return Workload.of_process(engine.usage(source.directory), mean)
+    return workload_without_index(engine.hook, source.root) + Workload.of_process(engine.usage(source.directory), mean)

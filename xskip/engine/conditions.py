@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from xskip.clauses.clause import Undetermined, leaves
 from xskip.column_paths import join_path
 from xskip.expressions.condition_reasons import MissingIndex, Reason, UnansweredCondition
 from xskip.expressions.expression_sql import expression_sql
@@ -26,11 +27,11 @@ from xskip.expressions.predicate import (
     StartsWith,
     Unknown,
 )
-from xskip.pruning.clause_translation import IndexCatalog
+from xskip.pruning.clause_translation import IndexCatalog, translate
 from xskip.pruning.prune import UnusedPart
 from xskip.results.index_usage import Condition, ConditionKind
 
-__all__ = ["conditions_of"]
+__all__ = ["conditions_of", "conditions_without_index"]
 
 #: The most leaves of a predicate that count. Longer predicates are made by programs, and one operand is in many leaves.
 _MAX_LEAVES = 500
@@ -48,17 +49,25 @@ def conditions_of(
     ``unused`` are the parts of the predicate that no index answers. ``secret`` are columns, in lower case, whose values
     nothing shows.
     """
-    leaves = list(islice(_leaves(predicate), _MAX_LEAVES))
+    found = list(islice(_leaves(predicate), _MAX_LEAVES))
     reasons = {_key(leaf): part.reason for part in unused for leaf in part.subjects if not isinstance(leaf, str)}
     conditions = _ConditionSet(catalog, reasons, frozenset(secret))
     # Spark adds the test for NULL to each other condition.
     tested = {
-        column for leaf, _ in leaves if not isinstance(leaf, IsNotNull) for column in conditions.columns(leaf.operand)
+        column for leaf, _ in found if not isinstance(leaf, IsNotNull) for column in conditions.columns(leaf.operand)
     }
-    for leaf, is_required in leaves:
+    for leaf, is_required in found:
         if not isinstance(leaf, IsNotNull) or tested.isdisjoint(conditions.columns(leaf.operand)):
             conditions.add(leaf, is_required=is_required)
     return tuple(conditions.found())
+
+
+def conditions_without_index(predicate: Predicate) -> tuple[Condition, ...]:
+    """Return what a scan of a dataset without an index asks of columns and expressions, without values."""
+    catalog = IndexCatalog(())
+    parts = (leaf for leaf in leaves(translate(predicate, catalog)) if isinstance(leaf, Undetermined))
+    found = conditions_of(predicate, catalog, (UnusedPart(part.predicates, part.reason) for part in parts))
+    return tuple(dict.fromkeys(condition.without_values() for condition in found))
 
 
 @dataclass(frozen=True, slots=True)

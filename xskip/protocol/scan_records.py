@@ -83,6 +83,8 @@ class ExecutedScan:
     requests: tuple[ScanRecord, ...] = ()
     #: The numbers of further requests, whose answers have not decided which files the scan lists.
     questions: tuple[int, ...] = ()
+    #: The filters of a scan without an index, as JSON in the form of a request; empty without filters.
+    filters: str = ""
 
     @classmethod
     def parse(cls, text: str) -> list[ExecutedScan]:

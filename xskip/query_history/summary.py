@@ -82,12 +82,14 @@ def usage_of(
 def workload_of(rows: Iterable[tuple[ScanKind, ScanSums]], dataset: str) -> Workload:
     """Return what the queries of rows asked of a dataset with any index; the bytes are those of all files.
 
-    Scans whose conditions are not known, such as those of a time without an index, tell nothing.
+    Scans whose conditions are not known tell nothing. Spark may have named only a directory of the dataset for a scan
+    of a time without an index.
     """
     scans, useful, first, last = 0, set[str](), 0, 0
     conditions: list[tuple[Condition, ConditionUsage]] = []
     for kind, sums in rows:
-        if kind.dataset == dataset and kind.conditions:
+        is_inside = not kind.present and kind.dataset.startswith(f"{dataset}/")
+        if (kind.dataset == dataset or is_inside) and kind.conditions:
             first, last = min(first or sums.first, sums.first), max(last, sums.last)
             scans += sums.scans
             useful |= {name for name, count in zip(kind.used, sums.ruled_out, strict=True) if count}

@@ -26,6 +26,17 @@ class Workload:
     #: Whether the scans are those of all drivers over a day or more, so that an index without use can go.
     is_complete: bool = False
 
+    def __add__(self, other: Workload) -> Workload:
+        """Return the scans of both, which are not all of them if one of the two has not all."""
+        uses = {column: dict(kinds) for column, kinds in self.uses.items()}
+        for column, kinds in other.uses.items():
+            present = uses.setdefault(column, {})
+            for kind, use in kinds.items():
+                present[kind] = present.get(kind, ConditionUsage()) + use
+        return Workload(
+            self.scans + other.scans, uses, self.useful | other.useful, self.is_complete and other.is_complete
+        )
+
     @staticmethod
     def of_process(usage: DatasetUsage, mean_bytes: float) -> Workload:
         """Return the scans of this process; ``mean_bytes`` is the mean size of a file."""

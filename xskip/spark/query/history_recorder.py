@@ -23,6 +23,7 @@ from xskip.results.index_usage import Condition
 from xskip.settings import HISTORY, HISTORY_DAYS
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.query.unindexed_scans import scan_conditions
 
 __all__ = ["HistoryRecorder"]
 
@@ -154,6 +155,7 @@ class HistoryRecorder:
         dataset = self.hook.locations.normalized(scan.path) if scan.path else scan.table
         problem = _bounded(scan.refusal or scan.off)
         asked = next((trace for trace in questions if trace.conditions), None)
+        conditions = _conditions(asked, query) if asked else scan_conditions(scan)
         kind = ScanKind(
             dataset,
             scan.format,
@@ -162,7 +164,7 @@ class HistoryRecorder:
             tuple(sorted(asked.indexes)) if asked else (),
             user=author.user,
             application=author.application,
-            conditions=_conditions(asked, query),
+            conditions=tuple(sorted(conditions)),
         )
         ended, whole = query.ended_ms, asked.whole_part(scan.bytes) if asked else 0
         sums = ScanSums(ended, ended, 1, 1, scan.files, scan.bytes, scan.files, scan.bytes, 0.0, (), whole)

@@ -21,6 +21,7 @@ final class ExecutedScan implements Json.Value {
   private final long[] sizes;
   private final List<ScanRecord> records;
   private final List<ScanRecord> questions;
+  private final String filters;
 
   /**
    * Records a scan.
@@ -39,6 +40,7 @@ final class ExecutedScan implements Json.Value {
     runtimeRewrites = scan.runtimeRewrites();
     records = scan.records();
     questions = scan.questions();
+    filters = off.isEmpty() ? scan.filtersWithoutIndex() : "";
     sizes = isAnswered() ? new long[] {0, 0} : scan.sizes();
   }
 
@@ -81,6 +83,7 @@ final class ExecutedScan implements Json.Value {
     json.writeBooleanField("is_partition_filtered", isPartitionFiltered);
     json.writeNumberField("files_read", filesRead);
     json.writeStringField("pruned_by", String.join(", ", runtimeRewrites));
+    json.writeStringField("filters", filters);
     json.writeArrayFieldStart("questions");
     for (ScanRecord each : questions) {
       json.writeNumber(each.id());

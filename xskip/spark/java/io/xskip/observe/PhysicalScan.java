@@ -349,6 +349,15 @@ final class PhysicalScan {
     }
   }
 
+  /**
+   * Returns the filters of a scan without an index, which an index could answer, as JSON; an empty
+   * text if there are none or the rule does not know the scan.
+   */
+  String filtersWithoutIndex() {
+    boolean isOfUse = !isIndexed() && refusal.isEmpty() && !dataFilters.isEmpty();
+    return isOfUse ? FilterText.of(dataFilters, node.conf()) : "";
+  }
+
   /** Returns the files that the scan reads, before dynamic partition pruning. */
   Seq<PartitionDirectory> listFiles() {
     return listFiles(index);
